@@ -1,0 +1,60 @@
+"""One error tree. What a user can meet stands in one table with a stable code.
+
+VacancyError
+├── UserError            has a code from CODES; the web answers with its status, commands exit with 2
+├── SettingsError        a wrong setting: stops the start with one line
+└── StoreError           the database is not usable: wrong schema, no access
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+
+class VacancyError(Exception):
+    """Everything we raise on purpose. The message is one line that says what is wrong, where, and what to do."""
+
+
+class SettingsError(VacancyError):
+    pass
+
+
+class StoreError(VacancyError):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    status: int
+    summary: str
+
+
+CODES: Final[Mapping[str, Code]] = {
+    "validation_failed": Code(422, "The request has a value that cannot be used; details name each one."),
+    "not_found": Code(404, "There is nothing at this address."),
+    "method_not_allowed": Code(405, "This address does not take that method."),
+    "section_not_found": Code(404, "No such term, campus or section."),
+    "target_not_found": Code(404, "No such target is polled here."),
+    "cursor_expired": Code(410, "The cursor is older than what is kept; details name the oldest event."),
+    "not_held": Code(409, "No answer of this target is held back."),
+    "rate_limited": Code(429, "Too many requests; Retry-After says when to come back."),
+    "too_many_streams": Code(503, "All streams are taken; Retry-After says when to come back."),
+    "unavailable": Code(503, "The service cannot answer right now; try again shortly."),
+    "internal_error": Code(500, "Something went wrong on our side; the trace id finds it in the log."),
+}
+
+
+class UserError(VacancyError):
+    """Something a user can mend. `details` are lines such as `limit: must be at most 200`."""
+
+    def __init__(self, code: str, message: str, details: Sequence[str] | Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+    @property
+    def status(self) -> int:
+        return CODES[self.code].status
