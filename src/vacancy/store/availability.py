@@ -1,0 +1,141 @@
+"""`availability`: the state of every item that was ever open, one row each. Only the emitting transaction writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from vacancy.model.availability import CLOSED, OPEN, Item
+from vacancy.model.state import ItemState, TargetState
+from vacancy.store.engine import Tx
+from vacancy.store.ids import draw
+from vacancy.store.schema import availability, targets
+
+_LOAD: Final = select(
+    availability.c.item_key,
+    availability.c.snapshot_id,
+    availability.c.state,
+    availability.c.episode,
+    availability.c.missed_polls,
+    availability.c.closed_at,
+    availability.c.group_key,
+).where(availability.c.target_id == bindparam("target"))
+_INSERT: Final = insert(availability)
+_REOPEN: Final = (
+    update(availability)
+    .where(availability.c.snapshot_id == bindparam("id"), availability.c.state == CLOSED)
+    .values(
+        state=OPEN,
+        opened_at=bindparam("at"),
+        last_seen_at=bindparam("at"),
+        closed_at=None,
+        missed_polls=0,
+        episode=bindparam("number"),
+        group_key=bindparam("belongs_to"),
+        payload=bindparam("says"),
+    )
+)
+_CLOSE: Final = (
+    update(availability)
+    .where(availability.c.snapshot_id == bindparam("id"), availability.c.state == OPEN)
+    .values(state=CLOSED, closed_at=bindparam("at"), missed_polls=0, last_seen_at=bindparam("seen"))
+)
+_MISS: Final = (
+    update(availability)
+    .where(availability.c.snapshot_id == bindparam("id"))
+    .values(missed_polls=bindparam("misses"), last_seen_at=bindparam("seen"))
+)
+
+
+def load(tx: Tx, target_id: int) -> dict[str, ItemState]:
+    rows = tx.execute(_LOAD, {"target": target_id})
+    return {
+        key: ItemState(snapshot_id, state == OPEN, episode, missed, closed_at, group)
+        for key, snapshot_id, state, episode, missed, closed_at, group in rows
+    }
+
+
+def open_items(tx: Tx, target_id: int, state: TargetState, items: Sequence[Item], at: datetime) -> dict[str, ItemState]:
+    """Each in its next episode; the number goes on from the item's last one, or from what pruning left behind."""
+    opened: dict[str, ItemState] = {}
+    again, first = [], []
+    fresh = [item for item in items if item.key not in state.items]
+    numbers = iter(draw(tx, "availability", len(fresh)) if fresh else ())
+    for item in items:
+        before = state.items.get(item.key)
+        if before:
+            opened[item.key] = ItemState(before.snapshot_id, True, before.episode + 1, group=item.group)
+            again.append(_opening(item, opened[item.key], at))
+        else:
+            opened[item.key] = ItemState(next(numbers), True, state.episode_floor + 1, group=item.group)
+            first.append(_new_row(target_id, item, opened[item.key], at))
+    if again:
+        tx.execute(_REOPEN, again)
+    if first:
+        tx.execute(_INSERT, first)
+    return opened
+
+
+def close_items(tx: Tx, state: TargetState, keys: Sequence[str], at: datetime, last_seen: datetime | None) -> None:
+    tx.execute(_CLOSE, [{"id": state.items[key].snapshot_id, "at": at, "seen": last_seen or at} for key in keys])
+
+
+def count_misses(tx: Tx, state: TargetState, misses: Mapping[str, int], last_seen: datetime | None) -> None:
+    tx.execute(
+        _MISS, [{"id": state.items[key].snapshot_id, "misses": n, "seen": last_seen} for key, n in misses.items()]
+    )
+
+
+def prune_closed(tx: Tx, before: datetime, at_most: int) -> int:
+    """The target keeps the highest episode that goes, so that no item ever counts an episode twice."""
+    old = (
+        select(availability.c.snapshot_id, availability.c.target_id, availability.c.episode)
+        .where(availability.c.state == CLOSED, availability.c.closed_at < before)
+        .order_by(availability.c.closed_at)
+        .limit(at_most)
+    )
+    rows = tx.execute(old).all()
+    if not rows:
+        return 0
+    floors: dict[int, int] = {}
+    for _, target_id, episode in rows:
+        floors[target_id] = max(floors.get(target_id, 0), episode)
+    for target_id, floor in floors.items():
+        tx.execute(
+            update(targets)
+            .where(targets.c.target_id == target_id)
+            # The version moves because whoever holds the state in memory holds items that are gone.
+            .values(version=targets.c.version + 1, episode_floor=func.max(targets.c.episode_floor, floor)
+                    if tx.dialect == "sqlite" else func.greatest(targets.c.episode_floor, floor))
+        )  # fmt: skip
+    return tx.execute(
+        delete(availability).where(availability.c.snapshot_id.in_([snapshot_id for snapshot_id, _, _ in rows]))
+    ).rowcount
+
+
+def _opening(item: Item, now_is: ItemState, at: datetime) -> Mapping[str, Any]:
+    return {
+        "id": now_is.snapshot_id,
+        "at": at,
+        "number": now_is.episode,
+        "belongs_to": item.group,
+        "says": dict(item.payload) or None,
+    }
+
+
+def _new_row(target_id: int, item: Item, now_is: ItemState, at: datetime) -> Mapping[str, Any]:
+    return {
+        "snapshot_id": now_is.snapshot_id,
+        "target_id": target_id,
+        "item_key": item.key,
+        "state": OPEN,
+        "opened_at": at,
+        "last_seen_at": at,
+        "missed_polls": 0,
+        "episode": now_is.episode,
+        "group_key": item.group,
+        "payload": dict(item.payload) or None,
+    }

@@ -1,0 +1,48 @@
+"""The two column types that differ between the databases: a time, and JSON kept as the text it was written as."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import TIMESTAMP, Dialect, String, Text
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from vacancy.clock import iso
+
+
+class Utc(TypeDecorator[datetime]):
+    """ISO 8601 text on SQLite, which sorts as time because its width never changes; timestamptz on PostgreSQL."""
+
+    impl = String(24)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(String(24))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name == "postgresql":
+            return value
+        return iso(value)
+
+    def process_result_value(self, value: Any, _dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        return moment.astimezone(UTC)
+
+
+class Json(TypeDecorator[Any]):
+    """JSON as text in both databases: readers pass it on without decoding, and its bytes never change."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, _dialect: Dialect) -> str | None:
+        return None if value is None else msgspec.json.encode(value).decode()
+
+    def process_result_value(self, value: Any, _dialect: Dialect) -> Any:
+        return None if value is None else msgspec.json.decode(value)

@@ -1,0 +1,173 @@
+"""The database, behind two verbs: `write` runs a function in one transaction, `read` in a snapshot.
+
+Functions take the transaction first and are plain and synchronous; async code awaits them here, off the event loop.
+SQLite has one writer thread; PostgreSQL has a pool. Nothing else in the house opens a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
+
+from vacancy.clock import Clock
+from vacancy.errors import StoreError
+from vacancy.store import bells
+from vacancy.store.bells import Bell
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_BUSY_TIMEOUT_S: Final = 10.0
+_READERS: Final = 4
+_POSTGRES_CONNECTIONS: Final = 8
+_DATABASE_TIME: Final = text("SELECT clock_timestamp()")
+_NOTIFY: Final = text("SELECT pg_notify('vacancy', :name)")
+
+
+class Tx:
+    """One transaction. `now()` is the time by which leases, pauses and events go."""
+
+    __slots__ = ("_clock", "_now", "connection", "dialect", "rung")
+
+    def __init__(self, connection: Connection, clock: Clock | None) -> None:
+        self.connection = connection
+        self.dialect = connection.dialect.name
+        self.rung: set[str] = set()
+        self._clock = clock
+        self._now: datetime | None = None
+
+    def execute(
+        self, statement: Executable, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[*tuple[Any, ...]]:
+        return self.connection.execute(statement, parameters)
+
+    def now(self) -> datetime:
+        """The same moment through the whole transaction; on PostgreSQL the database's, which all machines share."""
+        if self._now is None:
+            self._now = self._clock.now() if self._clock else self._database_time()
+        return self._now
+
+    def ring(self, name: str) -> None:
+        """Ring this bell when the transaction commits, and not if it does not."""
+        if self.dialect == "postgresql" and name not in self.rung:
+            self.execute(_NOTIFY, {"name": name})
+        self.rung.add(name)
+
+    def _database_time(self) -> datetime:
+        moment: datetime = self.connection.execute(_DATABASE_TIME).scalar_one()
+        moment = moment.astimezone(UTC)
+        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+class Store:
+    def __init__(self, url: str, clock: Clock, *, database_time: bool = True) -> None:
+        """`database_time=False` makes a PostgreSQL store go by `clock`, as SQLite always does."""
+        self.url = url
+        self.clock = clock
+        self.is_sqlite = url.startswith("sqlite")
+        self.bells: dict[str, Bell] = {name: Bell() for name in bells.NAMES}
+        self._tx_clock = clock if self.is_sqlite or not database_time else None
+        self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgres_engines(url)
+        writers = 1 if self.is_sqlite else _POSTGRES_CONNECTIONS
+        self._write_threads = ThreadPoolExecutor(writers, thread_name_prefix="vacancy-write")
+        self._read_threads = ThreadPoolExecutor(_READERS, thread_name_prefix="vacancy-read")
+
+    @property
+    def path(self) -> Path | None:
+        """Where the SQLite database lies."""
+        return sqlite_path(self.url) if self.is_sqlite else None
+
+    def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+        return asyncio.get_running_loop().run_in_executor(
+            self._write_threads, lambda: self.write_now(fn, *args, **kwargs)
+        )
+
+    def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+        return asyncio.get_running_loop().run_in_executor(
+            self._read_threads, lambda: self.read_now(fn, *args, **kwargs)
+        )
+
+    def write_now(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with _speaking_plainly(), self._writer.begin() as connection:
+            tx = Tx(connection, self._tx_clock)
+            result = fn(tx, *args, **kwargs)
+        for name in tx.rung:
+            self.bells[name].ring()
+        return result
+
+    def read_now(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with _speaking_plainly(), self._reader.begin() as connection:
+            return fn(Tx(connection, self._tx_clock), *args, **kwargs)
+
+    async def listen(self) -> None:
+        """Ring our bells for what other processes committed, until cancelled. Polling stays the truth beneath."""
+        name = "vacancy.store.sqlite_listener" if self.is_sqlite else "vacancy.store.postgres_listener"
+        module = importlib.import_module(name)
+        await module.listen(self.url, self.clock, lambda bell: self.bells[bell].ring())
+
+    def close(self) -> None:
+        self._write_threads.shutdown(wait=True)
+        self._read_threads.shutdown(wait=True)
+        self._writer.dispose()
+        self._reader.dispose()
+
+
+def sqlite_path(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+@contextmanager
+def _speaking_plainly() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        raise StoreError(f"the database does not answer: {str(error.orig).strip().splitlines()[0]}") from error
+
+
+def connect_sqlite(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"cannot open {path}: {error}; does its folder exist, and may we write to it?") from error
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "temp_store = MEMORY",
+        "journal_size_limit = 67108864",
+        f"query_only = {int(read_only)}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
+    path = sqlite_path(url)
+    writer = create_engine("sqlite://", creator=lambda: connect_sqlite(path, read_only=False), pool_size=1)
+    reader = create_engine("sqlite://", creator=lambda: connect_sqlite(path, read_only=True), pool_size=_READERS)
+    # A deferred BEGIN that turns into a write fails with "database is locked"; IMMEDIATE waits its turn instead.
+    event.listen(writer, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    event.listen(reader, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+    return writer, reader
+
+
+def _postgres_engines(url: str) -> tuple[Engine, Engine]:
+    size = _POSTGRES_CONNECTIONS
+    options = {"pool_size": size, "max_overflow": _READERS, "pool_pre_ping": True, "hide_parameters": True}
+    try:
+        engine = create_engine(make_url(url), **options)
+    except ModuleNotFoundError as error:
+        raise StoreError("PostgreSQL needs the extra `postgres`: pip install 'vacancy[postgres]'") from error
+    # A reader that asks twice in one read sees one moment, as it does on SQLite.
+    return engine, engine.execution_options(isolation_level="REPEATABLE READ")

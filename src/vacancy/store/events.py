@@ -1,0 +1,107 @@
+"""`open_events`: append-only, numbered in commit order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import bindparam, delete, func, insert, select
+
+from vacancy.clock import iso
+from vacancy.model.availability import CLOSED, OPEN
+from vacancy.model.events import Description
+from vacancy.store import bells, house
+from vacancy.store.engine import Tx
+from vacancy.store.ids import draw
+from vacancy.store.schema import open_events
+
+PRUNED_TO: Final = "events_pruned_to"
+_APPEND: Final = insert(open_events)
+_NEWEST_BEFORE: Final = (
+    select(func.max(open_events.c.open_event_id)).where(open_events.c.event_at < bindparam("before")).limit(1)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One item that changed state, ready to be written down."""
+
+    item_key: str
+    group: str | None
+    is_opening: bool
+    episode: int
+    snapshot_id: int
+    dedupe_key: str
+    description: Description
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What the edges of one poll have in common."""
+
+    source: str
+    target_key: str
+    detected_by: str
+    trace_id: str
+    seen_at: datetime
+    snapshot_hash: str | None
+
+
+def append(tx: Tx, sighting: Sighting, edges: Sequence[Edge]) -> list[int]:
+    """A dedupe key that exists already is a fault of ours and fails the transaction; it is never skipped."""
+    if not edges:
+        return []
+    numbers = draw(tx, "open_events", len(edges))
+    leads: dict[tuple[str | None, bool], int] = {}
+    rows = []
+    for number, edge in zip(numbers, edges, strict=True):
+        lead = number if edge.group is None else leads.setdefault((edge.group, edge.is_opening), number)
+        rows.append(_row(sighting, edge, number, lead))
+    tx.execute(_APPEND, rows)
+    tx.ring(bells.EVENTS)
+    return numbers
+
+
+def _row(sighting: Sighting, edge: Edge, number: int, lead: int) -> Mapping[str, Any]:
+    about = edge.description
+    return {
+        "open_event_id": number,
+        "section_id": about.section_id,
+        "term_id": about.term_id,
+        "campus_code": about.campus_code,
+        "index_number": about.index_number,
+        "status_before": CLOSED if edge.is_opening else OPEN,
+        "status_after": OPEN if edge.is_opening else CLOSED,
+        "seat_delta": 1 if edge.is_opening else -1,
+        "event_at": sighting.seen_at,
+        "detected_by": sighting.detected_by,
+        "snapshot_id": edge.snapshot_id,
+        "dedupe_key": edge.dedupe_key,
+        "trace_id": sighting.trace_id,
+        "payload": {
+            **about.payload,
+            "detectedAt": iso(sighting.seen_at),
+            **({"snapshotHash": sighting.snapshot_hash} if sighting.snapshot_hash else {}),
+        },
+        "source": sighting.source,
+        "target_key": sighting.target_key,
+        "item_key": edge.item_key,
+        "group_key": edge.group,
+        "episode": edge.episode,
+        "lead_event_id": lead,
+        "topics": about.topics,
+    }
+
+
+def prune(tx: Tx, before: datetime, at_most: int) -> int:
+    """Oldest first, in small transactions; readers whose cursor lies before the mark are told so."""
+    newest = tx.execute(_NEWEST_BEFORE, {"before": before}).scalar()
+    if newest is None:
+        return 0
+    oldest: int = tx.execute(select(func.min(open_events.c.open_event_id))).scalar_one()
+    upto = min(newest, oldest + at_most - 1)
+    gone = tx.execute(delete(open_events).where(open_events.c.open_event_id <= upto)).rowcount
+    house.remember(tx, PRUNED_TO, str(upto))
+    return gone

@@ -1,0 +1,31 @@
+"""Numbers drawn before the rows are written, so that rows of one statement can point at each other."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from sqlalchemy import text
+
+from vacancy.store.engine import Tx
+
+Numbered = Literal["open_events", "availability"]
+
+_SEQUENCES: Final[dict[Numbered, str]] = {
+    "open_events": "open_events_open_event_id_seq",
+    "availability": "availability_snapshot_id_seq",
+}
+_LAST_OF_SQLITE: Final = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
+_NEXT_OF_POSTGRES: Final = text("SELECT nextval(CAST(:name AS regclass)) FROM generate_series(1, :count)")
+# Held until the commit: whoever draws a number after us also commits after us, so a cursor never skips an event.
+_ONE_EMITTER: Final = text("SELECT pg_advisory_xact_lock(7310592047)")
+
+
+def draw(tx: Tx, table: Numbered, count: int) -> list[int]:
+    if tx.dialect == "sqlite":
+        # The one writer holds the database, and AUTOINCREMENT remembers the highest number ever used.
+        last: int = tx.execute(_LAST_OF_SQLITE, {"name": table}).scalar() or 0
+        return list(range(last + 1, last + count + 1))
+    if table == "open_events":
+        tx.execute(_ONE_EMITTER)
+    rows = tx.execute(_NEXT_OF_POSTGRES, {"name": _SEQUENCES[table], "count": count})
+    return sorted(rows.scalars())

@@ -1,0 +1,237 @@
+"""Every table as it is now. The migrations lead here; a test compares the two on both databases."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from vacancy.store.columns import Json, Utc
+
+metadata: Final = MetaData(
+    naming_convention={"ix": "ix_%(column_0_N_label)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+                       "fk": "fk_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s"}
+)  # fmt: skip
+
+# SQLite numbers rows by itself only where the type reads INTEGER.
+_id: Final = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _table(name: str, *items: Any) -> Table:
+    # AUTOINCREMENT: a number is never used again, not even after everything was pruned.
+    return Table(name, metadata, *items, sqlite_autoincrement=True)
+
+
+house = Table(
+    "house",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("paused_at", Utc),
+    Column("paused_until", Utc),
+    Column("slowed", Boolean, nullable=False, server_default=text("false")),
+    Column("successes", Integer, nullable=False, server_default=text("0")),
+    Column("reason", Text),
+)
+
+targets = _table(
+    "targets",
+    Column("target_id", Integer, primary_key=True),
+    Column("source", String(64), nullable=False),
+    Column("key", String(128), nullable=False),
+    Column("budget", String(64), nullable=False),
+    Column("configured", Boolean, nullable=False, server_default=text("true")),
+    Column("paused_at", Utc),
+    Column("question_hash", String(64), nullable=False),
+    Column("baseline_at", Utc),
+    Column("last_attempt_at", Utc),
+    Column("last_complete_at", Utc),
+    Column("source_hash", String(64)),
+    Column("open_count", Integer, nullable=False, server_default=text("0")),
+    Column("polls", Integer, nullable=False, server_default=text("0")),
+    Column("recent_counts", Json, nullable=False, server_default=text("'[]'")),
+    Column("version", Integer, nullable=False, server_default=text("0")),
+    Column("known_version", Integer, nullable=False, server_default=text("0")),
+    Column("next_poll_at", Utc, nullable=False),
+    # When next_poll_at was written: a moment still to come means that the clock was set back since.
+    Column("scheduled_at", Utc, nullable=False),
+    Column("lease_owner", String(200)),
+    Column("lease_until", Utc),
+    Column("failures", Integer, nullable=False, server_default=text("0")),
+    Column("failing_since", Utc),
+    Column("last_error", Json),
+    Column("held_since", Utc),
+    # The highest episode among items that were pruned: numbers go on from there.
+    Column("episode_floor", Integer, nullable=False, server_default=text("0")),
+    Column("created_at", Utc, nullable=False),
+    UniqueConstraint("source", "key"),
+    # The claim reads this in order of time.
+    Index("ix_targets_due", "budget", "next_poll_at"),
+)
+
+held_answers = Table(
+    "held_answers",
+    metadata,
+    Column("target_id", Integer, ForeignKey("targets.target_id", ondelete="CASCADE"), primary_key=True),
+    Column("reason", String(32), nullable=False),
+    Column("samples", Integer, nullable=False),
+    Column("first_at", Utc, nullable=False),
+    Column("last_at", Utc, nullable=False),
+    Column("items", Json, nullable=False),
+)
+
+availability = _table(
+    "availability",
+    Column("snapshot_id", _id, primary_key=True),
+    Column("target_id", Integer, ForeignKey("targets.target_id", ondelete="CASCADE"), nullable=False),
+    Column("item_key", String(200), nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("opened_at", Utc),
+    Column("last_seen_at", Utc),
+    Column("closed_at", Utc),
+    Column("missed_polls", Integer, nullable=False, server_default=text("0")),
+    Column("episode", Integer, nullable=False, server_default=text("0")),
+    Column("group_key", String(200)),
+    Column("payload", Json),
+    UniqueConstraint("target_id", "item_key"),
+    # Retention looks for closed items by age.
+    Index("ix_availability_closed", "closed_at", postgresql_where=text("state = 'Closed'"),
+          sqlite_where=text("state = 'Closed'")),
+)  # fmt: skip
+
+open_events = _table(
+    "open_events",
+    Column("open_event_id", _id, primary_key=True),
+    Column("section_id", Integer),
+    Column("term_id", String(5)),
+    Column("campus_code", String(16)),
+    Column("index_number", String(5)),
+    Column("subscription_id", Integer),
+    Column("status_before", String(8), nullable=False),
+    Column("status_after", String(8), nullable=False),
+    Column("seat_delta", Integer, nullable=False),
+    Column("event_at", Utc, nullable=False),
+    Column("detected_by", String(32), nullable=False),
+    Column("snapshot_id", _id),
+    Column("dedupe_key", String(200), nullable=False, unique=True),
+    Column("trace_id", String(64), nullable=False),
+    Column("payload", Json, nullable=False),
+    Column("source", String(64), nullable=False),
+    Column("target_key", String(128), nullable=False),
+    Column("item_key", String(200), nullable=False),
+    Column("group_key", String(200)),
+    Column("episode", Integer, nullable=False),
+    Column("lead_event_id", _id),
+    Column("topics", Json, nullable=False),
+    Column("fanned_out_at", Utc),
+    # An item's history, newest first.
+    Index("ix_open_events_item", "source", "target_key", "item_key", "open_event_id"),
+    # Fan-out asks for what is not yet fanned out; almost nothing ever is.
+    Index("ix_open_events_to_fan_out", "open_event_id", postgresql_where=text("fanned_out_at IS NULL"),
+          sqlite_where=text("fanned_out_at IS NULL")),
+    # Retention.
+    Index("ix_open_events_event_at", "event_at"),
+)  # fmt: skip
+
+catalogues = Table(
+    "catalogues",
+    metadata,
+    Column("term_id", String(5), primary_key=True),
+    Column("campus_code", String(16), primary_key=True),
+    Column("body_hash", String(64), nullable=False),
+    Column("rules", Integer, nullable=False),  # version of the parser: a new one reads everything again
+    Column("course_count", Integer, nullable=False),
+    Column("section_count", Integer, nullable=False),
+    Column("observed_at", Utc, nullable=False),
+    Column("loaded_at", Utc, nullable=False),
+)
+
+courses = _table(
+    "courses",
+    Column("course_id", Integer, primary_key=True),
+    Column("term_id", String(5), nullable=False),
+    Column("campus_code", String(16), nullable=False),
+    # courseString plus a suffix for each further variant of the same number
+    Column("course_key", String(64), nullable=False),
+    Column("course_string", String(16), nullable=False),
+    Column("variant", Text, nullable=False),  # tells courses of one course string apart: supplement and title
+    Column("subject_code", String(8), nullable=False),
+    Column("subject_name", Text, nullable=False),
+    Column("course_number", String(8), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("level", String(8), nullable=False),
+    Column("credits", String(32), nullable=False),
+    Column("credits_min", Integer),  # in tenths: 1.5 credits are 15
+    Column("credits_max", Integer),
+    Column("core_codes", Json, nullable=False),
+    Column("locations", Json, nullable=False),  # codes of the campus locations
+    Column("has_prerequisite", Boolean, nullable=False),
+    Column("search_text", Text, nullable=False),
+    Column("payload", Json, nullable=False),
+    Column("content_hash", String(64), nullable=False),  # of the bytes it was read from
+    Column("facts_hash", String(64), nullable=False),  # of what they mean, sections aside
+    Column("updated_at", Utc, nullable=False),
+    Column("retired_at", Utc),
+    UniqueConstraint("term_id", "campus_code", "course_key"),
+    Index("ix_courses_subject", "term_id", "campus_code", "subject_code", "course_number"),
+)
+
+sections = _table(
+    "sections",
+    Column("section_id", Integer, primary_key=True),
+    Column("course_id", Integer, ForeignKey("courses.course_id"), nullable=False),
+    Column("term_id", String(5), nullable=False),
+    Column("campus_code", String(16), nullable=False),
+    Column("index_number", String(5), nullable=False),
+    Column("section_number", String(8), nullable=False),
+    Column("instructors", Text, nullable=False),
+    Column("meeting_summary", Text, nullable=False),
+    Column("meetings", Json, nullable=False),
+    Column("day_mask", Integer, nullable=False),  # M1 T2 W4 H8 F16 S32 U64
+    Column("start_minutes", Integer),  # earliest start and latest end over all meetings with a time
+    Column("end_minutes", Integer),
+    Column("places", Text, nullable=False),  # location codes of the meetings on site: |1||2|
+    Column("delivery", String(16), nullable=False),  # in_person online hybrid
+    Column("exam_code", String(4)),
+    Column("catalogue_open", Boolean, nullable=False),
+    Column("payload", Json, nullable=False),
+    Column("content_hash", String(64), nullable=False),
+    Column("retired_at", Utc),
+    # An index is unique in a term, over all campuses.
+    UniqueConstraint("term_id", "index_number"),
+    Index("ix_sections_course", "course_id"),
+    Index("ix_sections_campus", "term_id", "campus_code", "index_number"),
+)
+
+section_status_events = _table(
+    "section_status_events",
+    Column("event_id", _id, primary_key=True),
+    Column("section_id", Integer, ForeignKey("sections.section_id", ondelete="CASCADE"), nullable=False),
+    Column("previous_status", String(8), nullable=False),
+    Column("current_status", String(8), nullable=False),
+    Column("source", String(32), nullable=False),
+    Column("snapshot_term", String(5), nullable=False),
+    Column("snapshot_campus", String(16), nullable=False),
+    Column("snapshot_received_at", Utc, nullable=False),
+    Index("ix_section_status_events_section", "section_id", "snapshot_received_at"),
+    Index("ix_section_status_events_received", "snapshot_received_at"),
+)

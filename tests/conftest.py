@@ -1,0 +1,64 @@
+"""Every test that asks for `store` runs twice: on SQLite in a temporary file, and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.databases import PostgresDatabase, postgres_database
+from vacancy.store import migrate
+from vacancy.store.engine import Store
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresDatabase]:
+    """One server for the whole run, one database for each worker."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if worker != "main" else shared
+    with postgres_database(shared / "postgres", f"vacancy_{worker}") as database:
+        yield database
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty, migrated database of either kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/vacancy.db"
+    database: PostgresDatabase = request.getfixturevalue("postgres")
+    database.empty()
+    return database.url
+
+
+@pytest.fixture
+def store(database_url: str, clock: ManualClock) -> Iterator[Store]:
+    opened = Store(database_url, clock, database_time=False)
+    migrate.upgrade(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def sqlite_store(tmp_path: Path, clock: ManualClock) -> Iterator[Store]:
+    opened = Store(f"sqlite:///{tmp_path}/vacancy.db", clock)
+    migrate.upgrade(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def postgres_store(postgres: PostgresDatabase, clock: ManualClock) -> Iterator[Store]:
+    """Goes by the database's own clock, as in production."""
+    postgres.empty()
+    opened = Store(postgres.url, clock)
+    yield opened
+    opened.close()
