@@ -1,0 +1,121 @@
+"""One transaction: compare-and-set the target, write its state and the events. An edge never exists without its state,
+nor the state without its edge: whatever kills us leaves both or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha1
+from typing import Final
+
+from vacancy.model.availability import Answer, Complete, Item
+from vacancy.model.state import Changes, ItemState, TargetState
+from vacancy.sources.base import Source
+from vacancy.store import availability, events
+from vacancy.store.engine import Tx
+from vacancy.store.events import Edge, Sighting
+
+_WINDOW: Final = timedelta(minutes=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where and when the edges were seen, and by what."""
+
+    target_id: int
+    key: str
+    source: Source
+    detected_by: str
+    trace_id: str
+    now: datetime
+    last_seen_at: datetime | None  # the believed answer before this one: when a missing item was last there
+    snapshot_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    opened: tuple[int, ...] = ()
+    closed: tuple[int, ...] = ()
+
+
+def emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission:
+    """The caller has won the target's row in this transaction. `state` follows; if the commit fails, drop it."""
+    before = {key: state.items[key] for key in changes.closed}
+    closed_at = {item.key: state.items[item.key].closed_at for item in changes.opened if item.key in state.items}
+    _write_items(tx, scene, state, changes)
+    if not changes.raises:
+        return Emission()
+    openings = [
+        _Change(item, state.items[item.key], is_opening=True, since=closed_at.get(item.key)) for item in changes.opened
+    ]
+    closings = [
+        _Change(Item(key, item.group), item, is_opening=False, since=None)
+        for key, item in before.items()
+        if scene.source.policy.records_close
+    ]
+    numbers = _append(tx, scene, openings + closings)
+    return Emission(tuple(numbers[: len(openings)]), tuple(numbers[len(openings) :]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    item: Item
+    state: ItemState
+    is_opening: bool
+    since: datetime | None  # the item's last recorded close
+
+
+def _write_items(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> None:
+    if changes.closed:
+        availability.close_items(tx, state, changes.closed, scene.now, scene.last_seen_at)
+        for key in changes.closed:
+            item = state.items[key]
+            state.put(key, ItemState(item.snapshot_id, False, item.episode, closed_at=scene.now, group=item.group))
+    misses = {**changes.missed, **dict.fromkeys(changes.seen_again, 0)}
+    if misses:
+        availability.count_misses(tx, state, misses, scene.last_seen_at)
+        for key, count in misses.items():
+            item = state.items[key]
+            state.put(key, ItemState(item.snapshot_id, True, item.episode, count, group=item.group))
+    if changes.opened:
+        opened = availability.open_items(tx, scene.target_id, state, changes.opened, scene.now)
+        for key, item in opened.items():
+            state.put(key, item)
+
+
+def _append(tx: Tx, scene: Scene, changed: Sequence[_Change]) -> list[int]:
+    if not changed:
+        return []
+    about = scene.source.describe(tx, scene.key, [change.item for change in changed])
+    edges = [
+        Edge(
+            item_key=change.item.key,
+            group=change.item.group,
+            is_opening=change.is_opening,
+            episode=change.state.episode,
+            snapshot_id=change.state.snapshot_id,
+            dedupe_key=scene.source.dedupe_key(
+                scene.key,
+                change.item.key,
+                "Open" if change.is_opening else "Closed",
+                change.state.episode,
+                _windows(change.since, scene.now),
+            ),
+            description=about[change.item.key],
+        )
+        for change in changed
+    ]
+    seen = Sighting(
+        scene.source.name, scene.key, scene.detected_by, scene.trace_id, scene.now, scene.snapshot_hash
+    )  # fmt: skip
+    return events.append(tx, seen, edges)
+
+
+def _windows(since: datetime | None, now: datetime) -> int:
+    return max(0, (now - since) // _WINDOW) if since else 0
+
+
+def hash_of(answer: Answer | Complete) -> str:
+    """The same for the same items, whatever their order or the bytes around them."""
+    return sha1(",".join(sorted(answer.keys)).encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,54 @@
+"""Upkeep: retention in small bites, and a write-ahead log that stays small. It never holds the writer for long."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from vacancy.runner import Stop
+from vacancy.settings import RetentionSettings
+from vacancy.store import availability, events, section_status
+from vacancy.store import upkeep as store_upkeep
+from vacancy.store.engine import Store, Tx
+
+_EVERY_S: Final = 60.0
+_BITE: Final = 500
+_log = structlog.stdlib.get_logger(__name__)
+
+
+class Upkeep:
+    def __init__(self, store: Store, retention: RetentionSettings) -> None:
+        self._store = store
+        self._retention = retention
+
+    async def run(self, stop: Stop) -> None:
+        while not stop.requested:
+            await self.once(stop)
+            await stop.wait(_EVERY_S)
+
+    async def once(self, stop: Stop) -> None:
+        pruned = 0
+        while not stop.requested:
+            gone = await self._store.write(prune, self._retention)
+            pruned += gone
+            if not gone:
+                break
+        if pruned:
+            _log.info("old rows pruned", rows=pruned)
+        left = await asyncio.to_thread(store_upkeep.checkpoint, self._store)
+        _log.debug("checkpoint", wal_bytes=left)
+
+
+def prune(tx: Tx, retention: RetentionSettings) -> int:
+    """One bite of everything that is older than it is kept."""
+    now = tx.now()
+    old_events = now - timedelta(days=retention.events_days)
+    old_items = now - timedelta(days=retention.closed_items_days)
+    return (
+        events.prune(tx, old_events, _BITE)
+        + availability.prune_closed(tx, old_items, _BITE)
+        + section_status.prune(tx, old_events, _BITE)
+    )

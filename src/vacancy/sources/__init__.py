@@ -1,0 +1,35 @@
+"""The registry: which sources the settings ask for. One line a source; its module is imported on use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vacancy.net.client import Client
+from vacancy.settings import Settings
+from vacancy.sources.base import ReferenceSource, Source
+from vacancy.store.engine import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    name: str
+    wanted: Callable[[Settings], bool]
+    module: str
+
+
+SOURCES: Final = (Line("soc", lambda settings: settings.soc.enabled and bool(settings.soc.terms), "soc"),)
+
+
+def build(settings: Settings, client: Client, store: Store) -> tuple[Sequence[Source], Sequence[ReferenceSource]]:
+    """The sources of openings, and those of what the items are."""
+    lists: list[Source] = []
+    references: list[ReferenceSource] = []
+    for line in SOURCES:
+        if line.wanted(settings):
+            made = importlib.import_module(f"vacancy.sources.{line.module}").build(settings, client, store)
+            lists += made[0]
+            references += made[1]
+    return lists, references

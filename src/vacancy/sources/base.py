@@ -1,0 +1,64 @@
+"""What the engine asks of a source. A new source is one module that keeps this protocol, and one registry line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from vacancy.model.availability import (
+    Claim,
+    Failed,
+    Item,
+    Policy,
+    PollOutcome,
+    Question,
+    Reference,
+    ReferenceOutcome,
+    Taken,
+)
+from vacancy.model.events import Description
+from vacancy.store.engine import Tx
+
+
+class Asked(Protocol):
+    """Anything that is polled. `budget` names the upstream whose limits are shared."""
+
+    name: str
+    budget: str
+    policy: Policy
+
+    def questions(self) -> Sequence[Question]:
+        """Every target that the settings ask for."""
+
+    async def ask(self, claim: Claim, last_digest: bytes | None) -> PollOutcome | ReferenceOutcome:
+        """One question to the upstream. Every operating condition is a value, never an exception."""
+
+
+class Source(Asked, Protocol):
+    """A source of openings. `detected_by` is what its events say saw the edge."""
+
+    detected_by: str
+
+    async def ask(self, claim: Claim, last_digest: bytes | None) -> PollOutcome: ...
+
+    def is_item_key(self, text: str) -> bool:
+        """Whether this can name an item at all."""
+
+    def known(self, tx: Tx, key: str) -> frozenset[str] | None:
+        """Every item key that can exist in the target, where the source can tell: an answer that shares none is
+        another target's. Asked again only when the target's `known_version` has moved."""
+
+    def describe(self, tx: Tx, key: str, items: Sequence[Item]) -> Mapping[str, Description]:
+        """Topics, payload and address of these items, for all of them in one query."""
+
+    def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
+        """What makes this edge itself: `windows` are whole 3-minute spans since the item's last recorded close."""
+
+
+class ReferenceSource(Asked, Protocol):
+    """A source of what the items are. Its targets have the keys of the targets that it describes."""
+
+    async def ask(self, claim: Claim, last_digest: bytes | None) -> ReferenceOutcome: ...
+
+    def take_in(self, tx: Tx, key: str, reference: Reference) -> Taken | Failed:
+        """Swap it in, in the caller's transaction, or say why not and change nothing."""

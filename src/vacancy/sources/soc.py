@@ -1,0 +1,179 @@
+"""The open lists of the Schedule of Classes: a target is a term and a campus, an item a section's five-digit index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b, sha1
+from typing import Final
+
+import msgspec
+
+from vacancy.model.availability import (
+    Claim,
+    Complete,
+    Failed,
+    Item,
+    Policy,
+    PollOutcome,
+    Question,
+    Reference,
+    ReferenceOutcome,
+    Taken,
+    Trouble,
+    Unchanged,
+)
+from vacancy.model.catalogue import CatalogueAnswer, Refused, SectionFacts
+from vacancy.model.events import Description
+from vacancy.net.client import Client, Reach
+from vacancy.settings import Settings, SocSettings
+from vacancy.sources import soc_catalogue
+from vacancy.sources.base import ReferenceSource, Source
+from vacancy.sources.soc_catalogue import SocCatalogue
+from vacancy.sources.soc_http import fetch
+from vacancy.store import catalogue
+from vacancy.store.engine import Store, Tx
+
+NAME: Final = "soc"
+_MAX_BYTES: Final = 10 * 1024 * 1024
+# What the answer is read into; a change of it is a changed question.
+_NORMALISER: Final = 1
+_DECODER: Final = msgspec.json.Decoder(list[str])
+
+
+class Soc:
+    name = NAME
+    budget = NAME
+    detected_by = "open_sections"
+
+    def __init__(self, settings: SocSettings, client: Client) -> None:
+        self._settings = settings
+        self._client = client
+        self.policy = Policy(settings.interval_s, settings.jitter, settings.fetch_timeout_s)
+
+    def questions(self) -> Sequence[Question]:
+        return [Question(NAME, key, question_hash(self._settings, key)) for key in target_keys(self._settings)]
+
+    async def ask(self, claim: Claim, last_digest: bytes | None) -> PollOutcome:
+        url = address(self._settings, "openSections.json", claim.key)
+        answer = await fetch(
+            self._client, url, reach=Reach.UPSTREAM, timeout_s=self.policy.fetch_timeout_s, max_bytes=_MAX_BYTES
+        )
+        if isinstance(answer, Failed):
+            return answer
+        # Never the ETag: the upstream's servers give the same bytes different ones.
+        digest = blake2b(answer.body, digest_size=16).digest()
+        return Unchanged() if digest == last_digest else read_open_list(answer.body, digest)
+
+    def is_item_key(self, text: str) -> bool:
+        return _is_index(text)
+
+    def known(self, tx: Tx, key: str) -> frozenset[str] | None:
+        term, campus = key.split("|")
+        return catalogue.known_indexes(tx, term, campus) or None
+
+    def describe(self, tx: Tx, key: str, items: Sequence[Item]) -> Mapping[str, Description]:
+        term, campus = key.split("|")
+        indexes = [item.key for item in items]
+        facts = catalogue.describe(tx, term, campus, indexes)
+        return {index: _description(term, campus, index, facts.get(index)) for index in indexes}
+
+    def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
+        term, campus = key.split("|")
+        named = f"{term}|{campus}|{item_key}|{status_after}|{episode}:{windows}"
+        return sha1(named.encode(), usedforsecurity=False).hexdigest()
+
+
+def read_open_list(body: bytes, digest: bytes | None = None) -> Complete | Failed:
+    """A flat list of five-digit strings, in any order; one member that is not rejects the whole."""
+    try:
+        members = _DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Failed(Trouble.UNREADABLE, f"the open list cannot be read: {error}")
+    joined = "".join(members)
+    # Over the whole list at once: asking each member would cost more than reading them.
+    if members and not (set(map(len, members)) == {5} and joined.isascii() and joined.isdigit()):
+        odd = next(member for member in members if not _is_index(member))
+        return Failed(Trouble.UNREADABLE, f"the open list has a member that is no five-digit index: {odd[:20]!r}")
+    return Complete(frozenset(members), digest=digest)
+
+
+def target_keys(settings: SocSettings) -> list[str]:
+    return [f"{term}|{campus}" for term in settings.terms for campus in settings.campuses]
+
+
+def question_hash(settings: SocSettings, key: str) -> str:
+    asked = f"{_NORMALISER}|{address(settings, 'openSections.json', key)}"
+    return sha1(asked.encode(), usedforsecurity=False).hexdigest()
+
+
+def address(settings: SocSettings, page: str, key: str) -> str:
+    term, campus = key.split("|")
+    return f"{settings.base_url.rstrip('/')}/{page}?year={term[1:]}&term={term[0]}&campus={campus}"
+
+
+def registration_link(term: str, index: str) -> str:
+    return f"https://sis.rutgers.edu/soc/#keyword={index}&semester={term}"
+
+
+def _is_index(member: str) -> bool:
+    return len(member) == 5 and member.isascii() and member.isdigit()
+
+
+def _description(term: str, campus: str, index: str, facts: SectionFacts | None) -> Description:
+    topics = [f"{NAME}:{term}:{campus}:{index}"]
+    payload = {"term": term, "campus": campus, "index": index, "link": registration_link(term, index)}
+    if facts is None:
+        return Description(tuple(topics), payload, None, term, campus, index)
+    topics.append(f"{NAME}:{term}:{campus}:course/{facts.course_string}")
+    payload |= {
+        "sectionNumber": facts.section_number,
+        "courseString": facts.course_string,
+        "courseTitle": facts.course_title,
+        "subject": facts.subject,
+        "meetingSummary": facts.meeting_summary,
+        "instructors": facts.instructors,
+        "credits": facts.credits,
+    }
+    return Description(tuple(topics), payload, facts.section_id, term, campus, index)
+
+
+class Catalogues:
+    """What the items of the open lists are: the catalogue's reader, as the engine polls it."""
+
+    name = soc_catalogue.NAME
+    budget = NAME
+
+    def __init__(self, reader: SocCatalogue) -> None:
+        self._reader = reader
+        self.policy = reader.policy
+
+    def questions(self) -> Sequence[Question]:
+        return self._reader.questions()
+
+    async def ask(self, claim: Claim, last_digest: bytes | None) -> ReferenceOutcome:
+        answer = await self._reader.ask(claim, last_digest)
+        return Reference(answer, answer.digest) if isinstance(answer, CatalogueAnswer) else answer
+
+    def take_in(self, tx: Tx, key: str, reference: Reference) -> Taken | Failed:
+        answer: CatalogueAnswer = reference.content
+        swap = catalogue.swap(tx, tx.now(), answer)
+        if isinstance(swap, Refused):
+            return Failed(Trouble.IMPLAUSIBLE, f"the catalogue of {key} is not taken in: {swap.message}")
+        size = len(catalogue.known_indexes(tx, answer.term, answer.campus))
+        return Taken(NAME, size, swap.opened, swap.closed, swap.observed_at)
+
+
+def build(settings: Settings, client: Client, store: Store) -> tuple[list[Source], list[ReferenceSource]]:
+    """Both share one budget: the upstream does not care which of its pages we ask for."""
+    soc = settings.soc
+    reader = SocCatalogue(
+        store,
+        client,
+        base_url=soc.base_url,
+        terms=soc.terms,
+        campuses=soc.campuses,
+        interval_s=soc.catalogue_interval_s,
+        jitter=soc.jitter,
+        timeout_s=soc.catalogue_timeout_s,
+    )
+    return [Soc(soc, client)], [Catalogues(reader)]
