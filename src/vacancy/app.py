@@ -1,0 +1,169 @@
+"""The composition root: settings -> store -> sources -> loops. The only file that knows every layer."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+import uvicorn
+
+from vacancy import __version__
+from vacancy.clock import Clock, Dice, SystemClock
+from vacancy.errors import VacancyError
+from vacancy.metrics import Metrics
+from vacancy.net.client import Client
+from vacancy.pipeline.poll import Poller
+from vacancy.pipeline.upkeep import Upkeep
+from vacancy.runner import Loop, Runner, Stop
+from vacancy.settings import Settings
+from vacancy.sources import build as build_sources
+from vacancy.sources.base import Source
+from vacancy.store import migrate, upkeep
+from vacancy.store.engine import Store
+from vacancy.web.app import create_app
+from vacancy.web.context import House
+
+PARTS: Final = ("web", "poll")
+_DRAIN_S: Final = 20.0
+_log = structlog.stdlib.get_logger(__name__)
+
+
+def open_store(settings: Settings, clock: Clock) -> Store:
+    """The database, brought up to date, whatever state it was found in."""
+    store = Store(settings.database_url, clock)
+    if migrate.upgrade(store):
+        _log.info("database brought up to date", schema=migrate.HEAD)
+    if taken_at := store.write_now(upkeep.wake_restored):
+        _log.warning("this database was restored from a backup; numbers jumped ahead", backup_taken_at=taken_at)
+    return store
+
+
+@dataclass
+class Engine:
+    """What polls: a store, a client, the sources that the settings ask for, and the poller over them."""
+
+    settings: Settings
+    store: Store
+    clock: Clock
+    client: Client
+    poller: Poller
+    metrics: Metrics
+    intervals: Mapping[str, float] = field(default_factory=dict)
+    lists: dict[str, Source] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def engine(settings: Settings) -> AsyncIterator[Engine]:
+    clock, dice, metrics = SystemClock(), Dice(), Metrics()
+    store = open_store(settings, clock)
+    client = Client(clock, user_agent=f"vacancy/{__version__} (+{settings.base_url})")
+    try:
+        lists, references = build_sources(settings, client, store)
+        poller = Poller(store, lists, references, clock, dice, metrics)
+        intervals = {source.name: source.policy.interval_s for source in (*lists, *references)}
+        by_name = {source.name: source for source in lists}
+        yield Engine(settings, store, clock, client, poller, metrics, intervals, by_name)
+    finally:
+        await client.close()
+        store.close()
+
+
+async def serve(settings: Settings, only: Collection[str], announce: Callable[[str], None]) -> int:
+    """Run the chosen parts until a signal; the exit code says whether all of them ended by themselves."""
+    async with engine(settings) as parts:
+        loops = [Loop("listen", _listening(parts.store))]
+        if "poll" in only:
+            loops += [Loop("poll", parts.poller.run), Loop("upkeep", Upkeep(parts.store, settings.retention).run)]
+        runner: Runner | None = None
+        if "web" in only:
+            house = House(
+                parts.store,
+                settings,
+                parts.clock,
+                lambda: runner.health() if runner else {},
+                metrics=parts.metrics,
+                intervals=parts.intervals,
+            )
+            web = Web(house, settings)
+            loops.append(Loop("web", web.run))
+            announce(f"Vacancy {__version__} listens on {web.address}")
+        runner = Runner(parts.clock, loops, drain_s=_DRAIN_S)
+        return await runner.run()
+
+
+def _listening(store: Store) -> Callable[[Stop], asyncio.Future[None]]:
+    def listen(stop: Stop) -> asyncio.Future[None]:
+        return asyncio.ensure_future(_until_stopped(store, stop))
+
+    return listen
+
+
+async def _until_stopped(store: Store, stop: Stop) -> None:
+    listening = asyncio.ensure_future(store.listen())
+    stopping = asyncio.ensure_future(stop.wait(None))
+    try:
+        done, _ = await asyncio.wait((listening, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if listening in done:
+            listening.result()
+    finally:
+        listening.cancel()
+        stopping.cancel()
+        await asyncio.gather(listening, stopping, return_exceptions=True)
+
+
+class Web:
+    """uvicorn as one of our loops: our signals, our socket, our log."""
+
+    def __init__(self, house: House, settings: Settings) -> None:
+        self._house = house
+        self._socket = _bind(settings.web.host, settings.web.port)
+        host, port = self._socket.getsockname()[:2]
+        self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        self._config = uvicorn.Config(
+            create_app(house),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+            proxy_headers=False,
+        )
+
+    async def run(self, stop: Stop) -> None:
+        server = _Server(self._config)
+        serving = asyncio.ensure_future(server.serve(sockets=[self._socket.dup()]))
+        stopping = asyncio.ensure_future(stop.wait(None))
+        try:
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            self._house.stopping.set()
+            server.should_exit = True
+            await serving
+        finally:
+            stopping.cancel()
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the runner's: it drains every loop, not the web alone."""
+        yield
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, proto)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise VacancyError(
+            f"cannot listen on {host}, port {port}: {reason}; is another program there? Choose with VACANCY_WEB__PORT"
+        ) from error
+    bound.listen(2048)
+    return bound

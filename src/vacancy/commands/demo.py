@@ -1,0 +1,70 @@
+"""`vacancy demo`: the whole product against a make-believe university on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from vacancy.app import PARTS, serve
+from vacancy.clock import SystemClock
+from vacancy.commands.common import ERR, prepare
+from vacancy.settings import Settings
+from vacancy.simulator.server import Simulator
+
+_TERM: Final = "12025"
+_CAMPUSES: Final = ("NB", "NK", "CM")
+_CHANGES_PER_MINUTE: Final = 8.0
+
+
+def demo(config: Path | None, host: str, port: int, scale: float, keep: Path | None) -> int:
+    with tempfile.TemporaryDirectory(prefix="vacancy-demo-") as folder:
+        database = keep.absolute() if keep else Path(folder) / "demo.db"
+        return asyncio.run(_demo(config, host, port, scale, database))
+
+
+async def _demo(config: Path | None, host: str, port: int, scale: float, database: Path) -> int:
+    simulator = Simulator(
+        SystemClock(),
+        scale=scale,
+        terms=[_TERM],
+        campuses=_CAMPUSES,
+        openings_per_minute=_CHANGES_PER_MINUTE,
+        closings_per_minute=_CHANGES_PER_MINUTE,
+    )
+    await simulator.start()
+    try:
+        return await serve(_settings(config, host, port, database, simulator.base_url), PARTS, _announce(simulator))
+    finally:
+        await simulator.stop()
+
+
+def _settings(config: Path | None, host: str, port: int, database: Path, upstream: str) -> Settings:
+    overrides = {
+        "database_url": f"sqlite:///{database}",
+        "web": {"host": host, "port": port},
+        "soc": {
+            "enabled": True,
+            "base_url": upstream,
+            "terms": [_TERM],
+            "campuses": list(_CAMPUSES),
+            # The upstream is ours: no one is bothered by a quick look.
+            "interval_s": 2.0,
+            "catalogue_interval_s": 60.0,
+        },
+    }
+    return prepare(config, overrides, quiet=False)
+
+
+def _announce(simulator: Simulator) -> Callable[[str], None]:
+    def say(line: str) -> None:
+        for each in (
+            line,
+            f"A make-believe university answers on {simulator.base_url}; seats there open and close.",
+            "The first opening shows within 20 s. Ctrl+C ends it.",
+        ):
+            ERR.print(each, soft_wrap=True)
+
+    return say

@@ -1,0 +1,21 @@
+"""`vacancy serve`"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from vacancy.app import PARTS
+from vacancy.app import serve as run
+from vacancy.commands.common import ERR, prepare
+from vacancy.errors import UserError
+
+
+def serve(config: Path | None, only: str) -> int:
+    parts = tuple(part.strip() for part in only.split(",") if part.strip()) or PARTS
+    if unknown := set(parts) - set(PARTS):
+        raise UserError("validation_failed", f"--only knows {', '.join(PARTS)}; not {', '.join(sorted(unknown))}")
+    settings = prepare(config, quiet=False)
+    if "poll" in parts and not (settings.soc.enabled and settings.soc.terms):
+        ERR.print("Nothing is polled: no terms are named (VACANCY_SOC__TERMS=12025). `vacancy demo` shows it at work.")
+    return asyncio.run(run(settings, parts, lambda line: ERR.print(line, soft_wrap=True)))

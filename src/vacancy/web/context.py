@@ -1,0 +1,37 @@
+"""What every handler may reach: put into the app's state once, by the composition root."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from vacancy.clock import Clock, Dice
+from vacancy.metrics import Metrics
+from vacancy.settings import Settings
+from vacancy.store.engine import Store
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    store: Store
+    settings: Settings
+    clock: Clock
+    loops: Callable[[], Mapping[str, str]]  # loop name -> running | restarting | stopped
+    metrics: Metrics = field(default_factory=Metrics)
+    # Set when the service drains: whoever waits for events answers with what there is, and streams end.
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    # Source -> seconds between two polls; what "fresh" means depends on it.
+    intervals: Mapping[str, float] = field(default_factory=dict)
+    dice: Dice = field(default_factory=Dice)
+
+
+def house(request: Request) -> House:
+    found: House = request.app.state.house
+    return found
+
+
+HouseDep = Annotated[House, Depends(house)]

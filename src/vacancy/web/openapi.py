@@ -1,0 +1,184 @@
+"""The OpenAPI document: FastAPI's own, with the plain routes described by hand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import models_json_schema
+
+from vacancy.errors import CODES
+from vacancy.web.api import events
+from vacancy.web.errors import Error
+
+_REF: Final = "#/components/schemas/{model}"
+Operation = dict[str, Any]
+
+
+class OpenEvent(BaseModel):
+    """Something opened, or closed again. Never changes; numbered in the order of commits."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    open_event_id: int
+    section_id: int | None = Field(description="Null for other sources, as are the next three.")
+    term_id: str | None = Field(examples=["12025"])
+    campus_code: str | None = Field(examples=["NB"])
+    index_number: str | None = Field(examples=["09214"])
+    subscription_id: int | None
+    status_before: str
+    status_after: str = Field(description="`Open`; `Closed` is kept for the record and is sent to nobody.")
+    seat_delta: int
+    event_at: str = Field(description="When the change was seen: UTC, ISO 8601, milliseconds.")
+    detected_by: str
+    snapshot_id: int | None
+    dedupe_key: str
+    trace_id: str
+    payload: dict[str, Any] = Field(description="The item in its source's words, as they were at that moment.")
+    source: str = Field(examples=["soc"])
+    target_key: str = Field(examples=["12025|NB"])
+    item_key: str
+    group_key: str | None
+    episode: int = Field(description="Numbered by item, from an opening to its recorded close.")
+    lead_event_id: int | None = Field(description="The first of the events that one poll raised for one group.")
+    topics: list[str] = Field(description="What subscriptions to this event may name.")
+
+
+class EventPage(BaseModel):
+    """Events in ascending order, and the cursor for the next page; an empty page gives the cursor back."""
+
+    items: list[OpenEvent]
+    nextAfterId: int  # noqa: N815
+
+
+class Ready(BaseModel):
+    """Each check is `ok`, or says what is wrong."""
+
+    status: str
+    checks: dict[str, str]
+
+
+class VacancyApp(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            document = super().openapi()
+            document["paths"] = {**_BY_HAND, **document["paths"]}
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            schemas.update(_schemas(EventPage, Error, Ready))
+            self.openapi_schema = document
+        return self.openapi_schema
+
+
+def _schemas(*models: type[BaseModel]) -> Mapping[str, Any]:
+    _, definitions = models_json_schema([(model, "serialization") for model in models], ref_template=_REF)
+    found: Mapping[str, Any] = definitions["$defs"]
+    return found
+
+
+def _ref(model: type[BaseModel]) -> dict[str, Any]:
+    return {"$ref": _REF.format(model=model.__name__)}
+
+
+def _answer(what: str, media_type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": what, "content": {media_type: {"schema": schema}}}
+
+
+def _errors(*codes: str) -> dict[str, Any]:
+    return {
+        str(CODES[code].status): _answer(f"`{code}`: {CODES[code].summary}", "application/json", _ref(Error))
+        for code in (*codes, "internal_error")
+    }
+
+
+def _query(name: str, what: str, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": what, "schema": schema}
+
+
+def _get(tag: str, name: str, summary: str, what: str, answers: Mapping[str, Any], *parameters: Any) -> Operation:
+    operation: Operation = {
+        "tags": [tag], "operationId": name, "summary": summary, "description": what, "responses": dict(answers),
+    }  # fmt: skip
+    if parameters:
+        operation["parameters"] = list(parameters)
+    return {"get": operation}
+
+
+_FILTERS: Final = (
+    _query("source", "Only events of this source, such as `soc`.", type="string"),
+    _query("topic", "Only events that carry this topic, such as `soc:12025:NB:12345`.", type="string"),
+    _query("status", "Only events that lead to this state.", type="string", enum=["Open", "Closed"]),
+)
+_TEXT: Final = {"type": "string"}
+
+_EVENTS: Final = _get(
+    "events",
+    "events",
+    "Events in order",
+    "Ask with `after_id`, act on the items, keep `nextAfterId`, ask again. Nothing is skipped and nothing comes twice. "
+    "Without `after_id`, or with 0, the oldest event kept comes first.",
+    {
+        "200": _answer("A page of events, perhaps an empty one.", "application/json", _ref(EventPage)),
+        **_errors("validation_failed", "cursor_expired", "unavailable"),
+    },
+    _query("after_id", "The last event you have; what comes after it is answered.", type="integer", minimum=0),
+    _query(
+        "limit", "How many events at most.", type="integer", minimum=1, maximum=events.MOST,
+        default=events.DEFAULT_LIMIT,
+    ),
+    _query(
+        "wait", "Seconds to wait for an event when there is none.", type="integer", minimum=0,
+        maximum=events.LONGEST_WAIT_S, default=0,
+    ),
+    *_FILTERS,
+)  # fmt: skip
+
+_STREAM: Final = _get(
+    "events",
+    "event_stream",
+    "Events as they happen",
+    "Server-sent events: `id` is the event's number, `event` is `opening` or `closing`, `data` is an OpenEvent. "
+    "Without a place to begin the stream begins now. A comment every 15 seconds shows that the line is alive.",
+    {
+        "200": _answer("Events, until either side ends it.", "text/event-stream", _TEXT),
+        **_errors("validation_failed", "cursor_expired"),
+        "503": _answer(
+            f"`too_many_streams`: {CODES['too_many_streams'].summary} `unavailable`: {CODES['unavailable'].summary}",
+            "application/json", _ref(Error),
+        ),
+    },
+    _query("after_id", "Begin after this event.", type="integer", minimum=0),
+    {
+        "name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "integer", "minimum": 0},
+        "description": "Begin after this event; wins over `after_id`. A browser sends it when it comes back.",
+    },
+    *_FILTERS,
+)  # fmt: skip
+
+_BY_HAND: Final[dict[str, Operation]] = {
+    "/api/events": _EVENTS,
+    "/api/events/stream": _STREAM,
+    "/healthz": _get(
+        "health", "healthz", "Is the process alive?", "Asks nothing of the database.",
+        {"200": _answer("It is.", "text/plain", _TEXT), **_errors()},
+    ),
+    "/readyz": _get(
+        "health", "readyz", "Is the service ready?",
+        "The database answers, its schema is the newest, every loop runs. A dead upstream does not matter.",
+        {"200": _answer("It is.", "application/json", _ref(Ready)), **_errors("unavailable")},
+    ),
+    "/metrics": _get(
+        "health", "metrics", "Figures for Prometheus", "Every name begins with `vacancy_`.",
+        {"200": _answer("Prometheus' text format.", "text/plain", _TEXT), **_errors()},
+    ),
+    "/": _get(
+        "pages", "board", "The board", "What is polled, and the last openings, live.",
+        {"200": _answer("A page.", "text/html", _TEXT), **_errors("validation_failed", "unavailable")},
+    ),
+    "/docs": _get(
+        "pages", "docs", "This description, to read", "Made of the OpenAPI document; works offline.",
+        {"200": _answer("A page.", "text/html", _TEXT), **_errors("validation_failed")},
+    ),
+}  # fmt: skip

@@ -1,0 +1,146 @@
+"""`/`: the sign in the window, what is watched, and what has opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from vacancy.clock import iso
+from vacancy.model.availability import OPEN
+from vacancy.model.terms import CAMPUS_NAMES, term_name
+from vacancy.store import event_feed, target_overview
+from vacancy.store.engine import Tx
+from vacancy.store.event_feed import FeedEvent, Only
+from vacancy.store.target_overview import TargetView
+from vacancy.web.context import house
+from vacancy.web.pages.ago import ago
+from vacancy.web.pages.render import page
+from vacancy.web.parameters import read_query
+
+_SHOWN: Final = 30
+_STATES: Final = {
+    target_overview.NEW: ("◌", "new"),
+    target_overview.FRESH: ("●", "fresh"),
+    target_overview.STALE: ("▲", "stale"),
+    target_overview.HELD: ("◆", "being checked"),
+    target_overview.PAUSED: ("❚❚", "paused"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    id: int
+    title: str
+    facts: Sequence[str]
+    at: str
+    ago: str
+    link: str | None
+    verb: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    source: str
+    key: str
+    name: str
+    state: str
+    icon: str
+    word: str
+    open_count: int
+    checked_at: str | None
+    checked: str
+    trouble: str | None
+
+
+async def board(request: Request) -> Response:
+    read_query(request.scope, {})
+    home = house(request)
+    now = home.clock.now()
+    views, events, newest = await home.store.read(_look, home.intervals)
+    return page(
+        request,
+        "board.html",
+        watched=[_watched(view, now) for view in views],
+        open_now=sum(view.open_count for view in views),
+        openings=[opening(event, now) for event in reversed(events)],
+        most=_SHOWN,
+        newest=newest,
+    )
+
+
+def _look(tx: Tx, intervals: Mapping[str, float]) -> tuple[Sequence[TargetView], Sequence[FeedEvent], int]:
+    # The place where the live stream takes over is read first: an event in between is shown twice rather than never.
+    last, pruned_to = event_feed.newest(tx, 1)
+    events, _ = event_feed.newest(tx, _SHOWN, Only(status=OPEN))
+    return target_overview.overview(tx, intervals), events, last[-1].id if last else pruned_to
+
+
+def opening(event: FeedEvent, now: datetime) -> Opening:
+    columns = msgspec.json.decode(event.encoded)
+    payload = columns["payload"] if isinstance(columns["payload"], dict) else {}
+    at = datetime.fromisoformat(columns["eventAt"])
+    return Opening(
+        event.id,
+        _title(columns, payload),
+        _facts(columns, payload),
+        iso(at),
+        ago(now, at),
+        _link(payload),
+        "Register" if columns["indexNumber"] else "Go there",
+    )
+
+
+def _title(columns: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
+    for name in ("courseTitle", "label"):
+        if payload.get(name):
+            return str(payload[name])
+    return f"Index {columns['indexNumber']}" if columns["indexNumber"] else str(columns["itemKey"])
+
+
+def _facts(columns: Mapping[str, Any], payload: Mapping[str, Any]) -> list[str]:
+    section, campus, index = payload.get("sectionNumber"), columns["campusCode"], columns["indexNumber"]
+    facts = [
+        payload.get("courseString"),
+        f"Section {section}" if section else None,
+        f"Index {index}" if index and payload.get("courseTitle") else None,
+        payload.get("meetingSummary"),
+        CAMPUS_NAMES.get(campus, campus),
+        None if index else columns["source"],
+    ]
+    return [str(fact) for fact in facts if fact]
+
+
+def _link(payload: Mapping[str, Any]) -> str | None:
+    # Upstream text: a link that is not a web address may be a script.
+    link = payload.get("link")
+    return link if isinstance(link, str) and link.startswith(("https://", "http://")) else None
+
+
+def _watched(view: TargetView, now: datetime) -> Watched:
+    icon, word = _STATES[view.state]
+    checked = view.last_complete_at
+    return Watched(
+        view.source,
+        view.key,
+        _name(view),
+        view.state,
+        icon,
+        word,
+        view.open_count,
+        iso(checked) if checked else None,
+        f"checked {ago(now, checked)}" if checked else "not checked yet",
+        str(view.last_error.get("message", "")) if view.last_error and view.failures else None,
+    )
+
+
+def _name(view: TargetView) -> str:
+    term, _, campus = view.key.partition("|")
+    if view.source == "soc" and len(term) == 5 and term[0] in "0179" and campus:
+        return f"{CAMPUS_NAMES.get(campus, campus)}, {term_name(term)}"
+    return view.key

@@ -1,0 +1,67 @@
+"""From a template to an answer: escaped always, no script but our own files."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from vacancy.web.trace import trace_id
+
+STATIC: Final = Path(__file__).parent.parent / "static"
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+
+
+def page(request: Request, template: str, **values: Any) -> Response:
+    html = _environment().get_template(template).render(root=root(request), trace_id=trace_id(request.scope), **values)
+    return HTMLResponse(html, headers=_HEADERS)
+
+
+def root(request: Request) -> str:
+    """What a proxy put before our paths."""
+    path: str = request.scope.get("root_path", "")
+    return path.rstrip("/")
+
+
+class Static(StaticFiles):
+    """Our files, with an ETag. Pages name them with a hash of their content, so a browser may keep those for good."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = _FOR_EVER if scope["query_string"].startswith(b"v=") else "no-cache"
+        return response
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("vacancy.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, auto_reload=False,
+    )  # fmt: skip
+    environment.globals["static"] = _static
+    return environment
+
+
+@cache
+def _static(name: str) -> str:
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
+    return f"/static/{name}?v={digest[:12]}"

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fastapi import FastAPI
+from tests.support.clock import ManualClock
+
+from vacancy.clock import Dice
+from vacancy.settings import Settings, WebSettings
+from vacancy.store.engine import Store
+from vacancy.web.app import create_app
+from vacancy.web.context import House
+
+
+def make_house(store: Store, clock: ManualClock) -> House:
+    return House(
+        store,
+        Settings(web=WebSettings(max_streams=2)),
+        clock,
+        loops=lambda: {"poll": "running"},
+        intervals={"soc": 15.0},
+        dice=Dice(1),
+    )
+
+
+@pytest.fixture
+def house(store: Store, clock: ManualClock) -> House:
+    """On both databases."""
+    return make_house(store, clock)
+
+
+@pytest.fixture
+def app(house: House) -> Iterator[FastAPI]:
+    made = create_app(house)
+    yield made
+    made.state.feed.close()
+
+
+@pytest.fixture
+def sqlite_house(sqlite_store: Store, clock: ManualClock) -> House:
+    """Where the rows do not matter."""
+    return make_house(sqlite_store, clock)
+
+
+@pytest.fixture
+def sqlite_app(sqlite_house: House) -> Iterator[FastAPI]:
+    made = create_app(sqlite_house)
+    yield made
+    made.state.feed.close()
