@@ -116,7 +116,7 @@ def test_requests_in_flight_are_counted_by_target() -> None:
         await asyncio.gather(*asked)
         shown = await rig.control("GET")
         assert shown["max_in_flight"] == 3
-        assert shown["max_in_flight_by_target"] == {"12025/NB": 2, "12025/NK": 1}
+        assert shown["max_in_flight_by_target"] == {"openSections 12025/NB": 2, "openSections 12025/NK": 1}
 
     with_rig(scenario, clock)
 

@@ -9,8 +9,9 @@ import msgspec
 
 from tests.support.clock import START
 from vacancy.model.catalogue import CatalogueAnswer, Refused, Swap
-from vacancy.sources.soc_catalogue import Reading, pieces
+from vacancy.sources.soc_catalogue import Reading
 from vacancy.sources.soc_courses import RULES, fingerprint
+from vacancy.sources.soc_split import pieces
 from vacancy.store import catalogue
 from vacancy.store.engine import Store
 

@@ -52,7 +52,7 @@ def prune_events(tx: Tx, up_to: int) -> None:
         tx.execute(insert(house).values(name=PRUNED_TO, value=str(up_to)))
 
 
-def insert_target(tx: Tx, source: str, key: str, **columns: Any) -> None:
+def insert_target(tx: Tx, /, source: str, key: str, **columns: Any) -> None:
     now = tx.now()
     row = {
         "budget": source,

@@ -27,14 +27,16 @@ def words(text: str) -> list[str]:
 
 
 def day_mask(text: str) -> int:
-    """`MTWTHF` and `H` alike: the longest token first, so that TH is Thursday and not Tuesday and a stray H."""
-    mask, rest = 0, re.sub(r"[\s,]+", "", text).upper()
-    while rest:
-        token = _DAY.match(rest)
-        if token is None:
-            raise ValueError(f"{text[:32]!r} has no day at {rest[:1]!r}; days are M T W TH (or H) F S U")
-        mask |= DAY_BITS["H" if token[0] == "TH" else token[0]]
-        rest = rest[token.end() :]
+    """`MTWTHF`, `T,H` and `H` alike: the longest token first, so that TH is Thursday and not Tuesday and a stray H."""
+    mask = 0
+    for part in re.split(r"[\s,]+", text.upper()):
+        at = 0
+        while at < len(part):
+            token = _DAY.match(part, at)
+            if token is None:
+                raise ValueError(f"{text[:32]!r} has no day at {part[at]!r}; days are M T W TH (or H) F S U")
+            mask |= DAY_BITS["H" if token[0] == "TH" else token[0]]
+            at = token.end()
     return mask
 
 

@@ -45,11 +45,11 @@ class Traffic:
         record = Record(endpoint, term, campus, self._clock.monotonic(), headers)
         self.records.append(record)
         self.served[f"{endpoint} {record.target}"] += 1
-        self._count(record.target, 1)
+        self._count(f"{endpoint} {record.target}", 1)
         try:
             yield record
         finally:
-            self._count(record.target, -1)
+            self._count(f"{endpoint} {record.target}", -1)
 
     def _count(self, target: str, change: int) -> None:
         self.in_flight += change

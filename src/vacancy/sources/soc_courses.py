@@ -263,4 +263,4 @@ def _malformed(raw: msgspec.Raw, said: str) -> MalformedError:
     if place:
         row = course["sections"][int(place[1])]
         where += f", section {row.get('index') if isinstance(row, dict) else row!s:.32}"
-    return MalformedError(f"{where}: {said.replace('`', '')}")
+    return MalformedError(clean(f"{where}: {said.replace('`', '')}"))

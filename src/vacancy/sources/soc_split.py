@@ -47,11 +47,11 @@ def _piece(
             break
         try:
             return _members(body, at, cut.start()), cut.end()
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             guess = cut.end()
     try:
         return _members(body, at, end), end
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise NotJsonError(f"the body is not JSON: {error}") from error
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ STATUS_SOURCE: Final = "courses.json"
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(7310592047)")
 # Beyond this many, reading the campus costs less than asking for each.
 _MANY: Final = 500
+_BATCH: Final = 500
 
 
 def known_hashes(tx: Tx, term: str, campus: str, rules: int) -> Known:
@@ -137,15 +139,15 @@ def _write_courses(tx: Tx, now: datetime, answer: CatalogueAnswer, plan: Plan) -
     _many(
         tx,
         insert(courses),
-        [
+        (
             {**address, "course_key": place.course_key, **_course_values(place.course, now)}
             for place in plan.new_courses
-        ],
+        ),
     )
     _many(
         tx,
         _update_courses(*_COURSE_COLUMNS),
-        [{"id": row.course_id, **_course_values(place.course, now)} for place, row in plan.changed_courses],
+        ({"id": row.course_id, **_course_values(place.course, now)} for place, row in plan.changed_courses),
     )
     _many(
         tx,
@@ -171,15 +173,15 @@ def _write_sections(tx: Tx, now: datetime, answer: CatalogueAnswer, plan: Plan) 
     _many(
         tx,
         insert(sections),
-        [
+        (
             {"term_id": answer.term, "index_number": section.index, **values(place, section)}
             for place, section in plan.new_sections
-        ],
+        ),
     )
     _many(
         tx,
         _update_sections("course_id", "campus_code", *_SECTION_COLUMNS),
-        [{"id": row.section_id, **values(place, section)} for place, section, row in plan.changed_sections],
+        ({"id": row.section_id, **values(place, section)} for place, section, row in plan.changed_sections),
     )
     _many(
         tx,
@@ -281,7 +283,8 @@ def _update_sections(*columns: str) -> Any:
     return update(sections).where(sections.c.section_id == bindparam("id")).values({c: bindparam(c) for c in columns})
 
 
-def _many(tx: Tx, statement: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """An empty list of parameters would run the statement once, without any."""
-    if rows:
-        tx.execute(statement, rows)
+def _many(tx: Tx, statement: Any, rows: Iterable[Mapping[str, Any]]) -> None:
+    """A batch at a time: a first load's rows all at once are a heap of objects for the collector to walk."""
+    rest = iter(rows)
+    while batch := list(itertools.islice(rest, _BATCH)):
+        tx.execute(statement, batch)

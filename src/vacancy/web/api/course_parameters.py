@@ -55,9 +55,12 @@ def _number(least: int, most: int, kind: type[int] | type[float], name: str) -> 
     return BeforeValidator(_refusing(read))
 
 
-def _whole(least: int, most: int) -> Any:
-    schema = WithJsonSchema({"type": "integer", "minimum": least, "maximum": most})
-    return Annotated[int, _number(least, most, int, "whole number"), schema]
+def _whole(least: int, most: int) -> BeforeValidator:
+    return _number(least, most, int, "whole number")
+
+
+def _from_to(kind: str, least: int, most: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": kind, "minimum": least, "maximum": most})
 
 
 def _values(read: Read) -> BeforeValidator:
@@ -115,10 +118,11 @@ def _keyword(value: Any) -> Any:
 
 
 Texts = list[str]
-Minutes = _whole(0, 1440)
-Credits = Annotated[
-    float, _number(0, 20, float, "number"), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 20})
-]
+Minutes = Annotated[int, _whole(0, 1440), _from_to("integer", 0, 1440)]
+Page = Annotated[int, _whole(1, MOST_PAGE), _from_to("integer", 1, MOST_PAGE)]
+PageSize = Annotated[int, _whole(1, 100), _from_to("integer", 1, 100)]
+SectionsLimit = Annotated[int, _whole(1, 300), _from_to("integer", 1, 300)]
+Credits = Annotated[float, _number(0, 20, float, "number"), _from_to("number", 0, 20)]
 Term = Annotated[str, AfterValidator(_refusing(parse_term))]
 Campuses = Annotated[Texts, _values(parse_campus)]
 TermChoice = Annotated[Term, Query(description="Such as 12025 for spring 2025.", examples=["12025"])]
@@ -166,8 +170,8 @@ class CourseParameters(BaseModel):
     sort_dir: Literal["asc", "desc"] | None = Field(
         default=None, description="The last two sorts are descending at first, the others ascending."
     )
-    page: _whole(1, MOST_PAGE) = 1  # type: ignore[valid-type]
-    page_size: _whole(1, 100) = 20  # type: ignore[valid-type]
+    page: Page = 1
+    page_size: PageSize = 20
     include: Annotated[
         Texts,
         _choice(
@@ -175,7 +179,7 @@ class CourseParameters(BaseModel):
             "sectionsSummary, subjects or sections",
         ),
     ] = Field(default_factory=list, description="sectionsSummary, subjects, sections.")
-    sections_limit: _whole(1, 300) = Field(default=200, description="Sections of one course.")  # type: ignore[valid-type]
+    sections_limit: SectionsLimit = Field(default=200, description="Sections of one course.")
 
 
 def asked_of(given: CourseParameters) -> Asked:
