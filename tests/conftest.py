@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,12 +21,13 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresDatabase]:
+def postgres() -> Iterator[PostgresDatabase]:
     """One server for the whole run, one database for each worker."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    shared = tmp_path_factory.getbasetemp()
-    shared = shared.parent if worker != "main" else shared
-    with postgres_database(shared / "postgres", f"vacancy_{worker}") as database:
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    # Not below pytest's own folder: its path is too long for a socket, and other runs tidy it up.
+    folder = Path(tempfile.gettempdir()) / f"vacancy-postgres-{run[:12]}"
+    with postgres_database(folder, f"vacancy_{worker}") as database:
         yield database
 
 

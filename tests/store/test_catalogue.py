@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event, func, select, text
+
 from tests.support.catalogues import Json, course, load, meeting, read, section, several, taken
 from tests.support.clock import START
 from tests.support.rows import course_event, insert_events, insert_target
-
 from vacancy.clock import later
 from vacancy.model.catalogue import Refused
 from vacancy.store import catalogue
@@ -185,6 +185,20 @@ def test_a_new_variant_moves_no_other(store: Store) -> None:
     assert set(keys(store).values()) >= {"|A", "LB|A", "|B"}
 
 
+def test_a_variant_that_leaves_takes_no_other_with_it(store: Store) -> None:
+    load(store, [*variants(), *many()])
+    before = of_section(store, "00003").course_id
+    left = [each | {"credits": 4} for each in variants() if each["supplementCode"] == "  "]
+    load(store, [*left, *many()])
+    assert {key: variant for key, variant in keys(store).items() if "205" in key} == {
+        "01:998:205#2": "|A",
+        "01:998:205#3": "|B",
+    }
+    assert of_section(store, "00003").course_id == before
+    assert of_section(store, "00001").course_key == "01:998:205#2"
+    assert of_section(store, "00002").retired_at == NOW
+
+
 def test_a_renamed_course_keeps_its_row(store: Store) -> None:
     load(store, [course(title="OLD"), *many()])
     before = of_section(store, "20101").course_id, rows(store, select(func.max(courses.c.course_id)))
@@ -230,6 +244,17 @@ def test_a_section_that_moved_to_another_campus_is_moved(store: Store) -> None:
     assert known_version(store, "12025|NK") == 1
     assert taken(load(store, many())).retired == 0
     assert of_section(store, "04321").retired_at is None
+
+
+def test_a_course_that_lost_a_section_to_another_campus_claims_it_again(store: Store) -> None:
+    """Its bytes never changed; passed over as known, it could never have the section back."""
+    load(store, [course("01:998:205", section()), *many()])
+    load(store, [course("21:998:205", section()), *several(9, first=500)], campus="NK")
+    load(store, several(9, first=500), campus="NK")
+    assert of_section(store, "04321").retired_at == NOW
+    load(store, [course("01:998:205", section()), *several(13)])
+    back = of_section(store, "04321")
+    assert (back.campus_code, back.course_key, back.retired_at) == ("NB", "01:998:205", None)
 
 
 def test_the_same_index_in_another_term_is_another_section(store: Store) -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
+
 from tests.support.catalogues import Json, course, load, meeting, section
 from tests.support.clock import START
 from tests.support.rows import insert_target
-
 from vacancy.clock import later
 from vacancy.model.catalogue import day_mask, words
 from vacancy.store import course_search

@@ -38,7 +38,7 @@ def postgres_database(folder: Path, name: str) -> Iterator[PostgresDatabase]:
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        server = get_server(folder, cleanup_mode="stop")
+        server = get_server(folder, cleanup_mode="delete")
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))

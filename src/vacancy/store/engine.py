@@ -19,6 +19,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import QueuePool
 
 from vacancy.clock import Clock
 from vacancy.errors import StoreError
@@ -154,8 +155,12 @@ def connect_sqlite(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
     path = sqlite_path(url)
-    writer = create_engine("sqlite://", creator=lambda: connect_sqlite(path, read_only=False), pool_size=1)
-    reader = create_engine("sqlite://", creator=lambda: connect_sqlite(path, read_only=True), pool_size=_READERS)
+    # Named, for without a file in the URL SQLAlchemy would take a pool that closes connections which others still use.
+    pool = {"poolclass": QueuePool, "max_overflow": 0, "hide_parameters": True}
+    writer = create_engine("sqlite://", creator=lambda: connect_sqlite(path, read_only=False), pool_size=1, **pool)
+    reader = create_engine(
+        "sqlite://", creator=lambda: connect_sqlite(path, read_only=True), pool_size=_READERS, **pool
+    )
     # A deferred BEGIN that turns into a write fails with "database is locked"; IMMEDIATE waits its turn instead.
     event.listen(writer, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     event.listen(reader, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))

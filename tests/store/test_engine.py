@@ -1,0 +1,108 @@
+"""Transactions, bells and connections, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tests.store.test_commit_order import append
+from tests.support.clock import ManualClock
+from vacancy.clock import SystemClock
+from vacancy.errors import StoreError
+from vacancy.pipeline.identity import Identity, is_dead
+from vacancy.store import bells, house
+from vacancy.store.engine import Store, Tx
+
+
+def test_what_raises_is_rolled_back_and_rings_no_bell(store: Store) -> None:
+    def fail(tx: Tx) -> None:
+        house.remember(tx, "name", "value")
+        tx.ring(bells.EVENTS)
+        raise KeyError("fails")
+
+    with pytest.raises(KeyError):
+        store.write_now(fail)
+    assert store.read_now(house.recall, "name") is None
+    assert store.bells[bells.EVENTS].rings == 0
+
+
+def test_concurrent_read_modify_write_loses_nothing(store: Store) -> None:
+    store.write_now(house.remember, "count", "0")
+
+    def add_one(tx: Tx) -> None:
+        lock = "" if tx.dialect == "sqlite" else " FOR UPDATE"
+        (count,) = tx.execute(text("SELECT value FROM house WHERE name = 'count'" + lock)).one()
+        house.remember(tx, "count", str(int(count) + 1))
+
+    async def story() -> None:
+        await asyncio.gather(*(store.write(add_one) for _ in range(100)))
+
+    asyncio.run(story())
+    assert store.read_now(house.recall, "count") == "100"
+
+
+def test_a_reader_cannot_write(sqlite_store: Store) -> None:
+    with pytest.raises(StoreError, match="readonly"):
+        sqlite_store.read_now(house.remember, "name", "value")
+
+
+def test_a_reader_sees_one_moment(store: Store) -> None:
+    def look_twice(tx: Tx) -> tuple[str | None, str | None]:
+        before = house.recall(tx, "name")
+        store.write_now(house.remember, "name", "later")
+        return before, house.recall(tx, "name")
+
+    assert store.read_now(look_twice) == (None, None)
+
+
+def test_a_commit_of_another_process_rings_here(store: Store) -> None:
+    other = Store(store.url, SystemClock())
+
+    async def story() -> int:
+        listener = asyncio.ensure_future(store.listen())
+        bell, clock = store.bells[bells.EVENTS], SystemClock()
+        store.clock = clock
+        heard = 0
+        try:
+            for attempt in range(50):
+                await other.write(append, f"from elsewhere {attempt}")
+                if (heard := await bell.wait(heard, clock, 0.5)) > 1:
+                    return heard
+        finally:
+            listener.cancel()
+        return heard
+
+    try:
+        assert asyncio.run(story()) > 1
+    finally:
+        other.close()
+
+
+def test_a_ring_between_looking_and_waiting_is_heard() -> None:
+    async def story() -> int:
+        bell = bells.Bell()
+        heard = bell.rings
+        bell.ring()
+        return await bell.wait(heard, ManualClock(), 1_000_000)
+
+    assert asyncio.run(story()) == 1
+
+
+def test_a_database_in_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/no/such/folder.db", ManualClock())
+    with pytest.raises(StoreError, match="does its folder exist"):
+        store.read_now(house.recall, "name")
+    store.close()
+
+
+def test_a_live_process_is_not_taken_for_dead() -> None:
+    mine = Identity().new_lease()
+    assert not is_dead(mine)
+    host, _, started = mine.split("#")[0].split("|")
+    assert is_dead(f"{host}|{2**22 + 1}|{started}#1")
+    assert is_dead(mine.replace(f"|{started}#", "|1#"))
+    assert not is_dead(f"another host|{2**22 + 1}|{started}#1")
+    assert not is_dead("anything else")
