@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import shutil
@@ -14,6 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -76,6 +78,9 @@ class Stopwatch:
         self._cpu = time.process_time()
         return self
 
+    def lap(self) -> float:
+        return time.perf_counter() - self._wall
+
     def __exit__(self, *_: object) -> None:
         cpu = time.process_time() - self._cpu
         self.cost = Cost(cpu, time.perf_counter() - self._wall)
@@ -137,10 +142,19 @@ class Child:
         return self._process.poll() is None
 
 
+@cache
+def compiled_modules() -> str:
+    """Where children keep compiled modules. An installed program has them; a checkout's environment may not."""
+    folder = tempfile.TemporaryDirectory(prefix="vacancy-bench-compiled-")
+    atexit.register(folder.cleanup)
+    return folder.name
+
+
 @contextmanager
 def child(*arguments: str, environment: dict[str, str] | None = None, log: Path | None = None) -> Iterator[Child]:
     """`python ARGUMENTS`, ended when the block is left, by force if it does not heed."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("VACANCY_")}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("VACANCY_", "PYTHONDONT"))}
+    own["PYTHONPYCACHEPREFIX"] = compiled_modules()
     said = log.open("w") if log else None
     process = subprocess.Popen(
         [sys.executable, *arguments],

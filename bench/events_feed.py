@@ -1,7 +1,7 @@
-"""`GET /api/events?after_id=` of 50 events, beside a bare ASGI app with sqlite3 and msgspec that returns the same bytes.
+"""`GET /api/events?after_id=` of 50 events, beside a bare ASGI app with sqlite3 and msgspec that returns the same.
 
-Rates are requests in a second of the server's own processor time. `newest` asks for the last 50, as readers that keep up
-do; `old` for 50 that are older than what the product keeps in memory. Over loopback both run under uvicorn, and the
+Rates are requests in a second of the server's own processor time. `newest` asks for the last 50, as readers that keep
+up do; `old` for 50 that are older than what the product keeps in memory. Over loopback both run under uvicorn, and the
 client is a process of its own.
 """
 

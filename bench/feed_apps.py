@@ -24,6 +24,8 @@ _COLUMNS: Final = (
     "seat_delta, event_at, detected_by, snapshot_id, dedupe_key, trace_id, payload, source, target_key, item_key, "
     "group_key, episode, lead_event_id, topics"
 )
+_PAYLOAD: Final = 14
+_TOPICS: Final = 21
 _PAGE: Final = f"SELECT {_COLUMNS} FROM open_events WHERE open_event_id > ? ORDER BY open_event_id LIMIT 50"
 
 
@@ -67,12 +69,12 @@ class _Page(msgspec.Struct, rename="camel"):
 def bare_app(database: Path) -> App:
     """Plain ASGI, one connection, one query, one encoder; it knows one path, one parameter and no errors."""
     db = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
-    encode, raw = msgspec.json.Encoder().encode, msgspec.Raw
+    encode = msgspec.json.Encoder().encode
 
     async def app(scope: Message, receive: Any, send: Any) -> None:  # noqa: ARG001
         cursor = int(scope["query_string"].rpartition(b"=")[2])
         rows = db.execute(_PAGE, (cursor,)).fetchall()
-        items = [_Event(*row[:14], raw(row[14].encode()), *row[15:21], raw(row[21].encode())) for row in rows]
+        items = [_event(list(row)) for row in rows]
         body = encode(_Page(items, items[-1].open_event_id if items else cursor))
         length = str(len(body)).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", length)]
@@ -80,3 +82,9 @@ def bare_app(database: Path) -> App:
         await send({"type": "http.response.body", "body": body})
 
     return app
+
+
+def _event(columns: list[Any]) -> _Event:
+    columns[_PAYLOAD] = msgspec.Raw(columns[_PAYLOAD].encode())
+    columns[_TOPICS] = msgspec.Raw(columns[_TOPICS].encode())
+    return _Event(*columns)

@@ -1,7 +1,7 @@
 """Applying a poll of 15,000 open items of which 1 % changed, beside the least that must be done for it.
 
 Each list has 75 items that the one before had not, and lacks 75 that it had: 150 items, 1 %. Since an item is closed by
-its second miss in a row, each poll opens 75, counts the first miss of 75, and closes the 75 that the poll before missed:
+its second miss in a row, each poll opens 75, counts the first miss of 75 and closes the 75 that the one before missed:
 225 rows of availability, 150 events, one target. The reference writes the same rows to a copy of the same database.
 """
 

@@ -59,9 +59,7 @@ def load_catalogue(store: Store, campus: str, body: bytes) -> None:
 
 
 def soc(base_url: str = "http://127.0.0.1:1", campuses: Sequence[str] = ("NB",)) -> tuple[Soc, Client]:
-    settings = SocSettings(
-        base_url=base_url, terms=(TERM,), campuses=tuple(campuses), interval_s=AT_ONCE_S, jitter=0.0
-    )
+    settings = SocSettings(base_url=base_url, terms=(TERM,), campuses=tuple(campuses), interval_s=AT_ONCE_S, jitter=0.0)
     client = Client(SystemClock(), user_agent="vacancy-bench")
     return Soc(settings, client), client
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import msgspec
-from tests.support.rows import course_event, insert_events, insert_target, prune_events
 
+from tests.support.rows import course_event, insert_events, insert_target, prune_events
 from vacancy.store import event_feed, target_overview
 from vacancy.store.engine import Store
 from vacancy.store.event_feed import Only
