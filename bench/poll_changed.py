@@ -114,12 +114,12 @@ class Bare:
             self._ids[key], self._episodes[key] = number, episode
             if state == "Open":
                 (self._missed if missed else self._before).add(key)
-        self._decoder = msgspec.json.Decoder(set[str])
+        self._decoder = msgspec.json.Decoder(list[str])
         self._lead: int = self._db.execute("SELECT max(open_event_id) FROM open_events").fetchone()[0] or 0
 
     def apply(self, body: bytes) -> Cost:
         with Stopwatch() as watch:
-            keys = self._decoder.decode(body)
+            keys = set(self._decoder.decode(body))  # faster than decoding into a set
             opened, gone = keys - self._before, self._before - keys
             closed = self._missed - keys
             self._before, self._missed = keys, gone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -14,7 +15,7 @@ import uvicorn
 
 from vacancy import __version__
 from vacancy.clock import Clock, Dice, SystemClock
-from vacancy.errors import VacancyError
+from vacancy.errors import UserError, VacancyError
 from vacancy.metrics import Metrics
 from vacancy.net.client import Client
 from vacancy.pipeline.poll import Poller
@@ -22,6 +23,7 @@ from vacancy.pipeline.upkeep import Upkeep
 from vacancy.runner import Loop, Runner, Stop
 from vacancy.settings import Settings
 from vacancy.sources import build as build_sources
+from vacancy.sources import by_name as source_by_name
 from vacancy.sources.base import Source
 from vacancy.store import migrate, upkeep
 from vacancy.store.engine import Store
@@ -54,7 +56,14 @@ class Engine:
     poller: Poller
     metrics: Metrics
     intervals: Mapping[str, float] = field(default_factory=dict)
-    lists: dict[str, Source] = field(default_factory=dict)
+    lists: tuple[Source, ...] = ()
+
+    def source(self, name: str) -> Source:
+        """For an operator's hand, whether or not it is polled now."""
+        found = source_by_name(name, self.settings, self.client, self.store)
+        if found is None:
+            raise UserError("target_not_found", f"there is no source {name}")
+        return found
 
 
 @asynccontextmanager
@@ -66,8 +75,7 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
         lists, references = build_sources(settings, client, store)
         poller = Poller(store, lists, references, clock, dice, metrics)
         intervals = {source.name: source.policy.interval_s for source in (*lists, *references)}
-        by_name = {source.name: source for source in lists}
-        yield Engine(settings, store, clock, client, poller, metrics, intervals, by_name)
+        yield Engine(settings, store, clock, client, poller, metrics, intervals, tuple(lists))
     finally:
         await client.close()
         store.close()
@@ -93,6 +101,8 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
             loops.append(Loop("web", web.run))
             announce(f"Vacancy {__version__} listens on {web.address}")
         runner = Runner(parts.clock, loops, drain_s=_DRAIN_S)
+        # What start-up made lives as long as we do: no collection needs to look through it again.
+        gc.freeze()
         return await runner.run()
 
 
@@ -124,8 +134,9 @@ class Web:
         self._socket = _bind(settings.web.host, settings.web.port)
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        self._app = create_app(house)
         self._config = uvicorn.Config(
-            create_app(house),
+            self._app,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -145,6 +156,7 @@ class Web:
             await serving
         finally:
             stopping.cancel()
+            self._app.state.feed.close()
 
 
 class _Server(uvicorn.Server):

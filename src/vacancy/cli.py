@@ -72,7 +72,9 @@ def demo(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of the page; 0 takes a free one.")] = 8000,
-    scale: Annotated[float, typer.Option(help="Size of the make-believe university, up to 1.")] = 0.05,
+    scale: Annotated[
+        float, typer.Option(min=0.01, max=1, help="Size of the make-believe university; 1 is a real one's.")
+    ] = 0.05,
     keep: Annotated[Path | None, typer.Option(help="Keep the database here; else it is thrown away.")] = None,
 ) -> None:
     """See it work: a make-believe university, polled for real. No keys, no configuration."""
@@ -85,7 +87,7 @@ def simulate(
     host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8099,
     seed: Annotated[int, typer.Option(help="The same seed makes the same university.")] = 1,
-    scale: Annotated[float, typer.Option(help="Its size; 1 is a real one.")] = 1.0,
+    scale: Annotated[float, typer.Option(min=0.001, max=1, help="Its size; 1 is a real one's.")] = 1.0,
     terms: Annotated[str, typer.Option(help="Terms, with commas.")] = "12025",
     campuses: Annotated[str, typer.Option(help="Campuses, with commas.")] = "NB,NK,CM",
     churn: Annotated[float, typer.Option(help="Seats that open, and that close, in a minute and campus.")] = 20.0,

@@ -178,7 +178,7 @@ class Histories(RuleBasedStateMachine):
             self._wait_until_due()
         settled = (hand or self.hand).poll(answer)
         self.model.hear(answer.keys, self.clock.now(), complete=isinstance(answer, Complete))
-        held = settled.came is Came.HELD
+        held = settled.came in (Came.HELD, Came.WAITING)
         if isinstance(answer, Complete):
             assert held == (self.model.waiting is not None)
         if held:

@@ -31,7 +31,7 @@ def after_the_fetch() -> None:
         await ask(self, *arguments)
         die()
 
-    Soc.ask = ask_and_die  # type: ignore[method-assign]
+    Soc.ask = ask_and_die  # type: ignore[method-assign, assignment]
 
 
 def inside_the_transaction() -> None:

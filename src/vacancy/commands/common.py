@@ -47,7 +47,7 @@ def as_json(value: Any) -> None:
 
 def normal_key(source: str, key: str) -> str:
     """Terms and campuses in any spelling; of other sources, the key as it is."""
-    if source != "soc" or "|" not in key:
+    if not source.startswith("soc") or "|" not in key:
         return key
     term, _, campus = key.partition("|")
     try:

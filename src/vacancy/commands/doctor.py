@@ -70,6 +70,8 @@ def _targets(parts: Engine) -> Iterator[Finding]:
         name = f"{view.source} {view.key}"
         if view.state == "stale" and view.last_error:
             yield Finding("warn", f"{name}: {view.last_error['code']}: {view.last_error['message']}")
+        elif view.state == "stale":
+            yield Finding("warn", f"{name} has no recent answer", "is `vacancy serve` running?")
         elif view.state == "held":
             yield Finding("warn", f"{name}: an answer is held back", "`vacancy targets release` believes it now")
         elif view.state == "paused":
@@ -81,8 +83,8 @@ def _targets(parts: Engine) -> Iterator[Finding]:
 async def _upstreams(parts: Engine) -> list[Finding]:
     """One question to each source, as the poller would ask it; nothing is written."""
     if not parts.lists:
-        return [Finding("warn", "no source is configured", "name terms, such as VACANCY_SOC__TERMS=12025")]
-    return [await _ask(source) for source in parts.lists.values()]
+        return [Finding("warn", "the settings name nothing to poll", "name terms, such as VACANCY_SOC__TERMS=12025")]
+    return [await _ask(source) for source in parts.lists]
 
 
 async def _ask(source: Asked) -> Finding:

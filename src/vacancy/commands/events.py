@@ -87,7 +87,8 @@ def _newest_id(tx: Tx) -> int:
 
 
 def add(config: Path | None, source: str, key: str, item: str, *, json: bool) -> int:
-    settled = asyncio.run(_add(prepare(config), source, normal_key(source, key), item))
+    key = normal_key(source, key)
+    settled = asyncio.run(_add(prepare(config), source, key, item))
     number = settled.emission.opened[0] if settled else None
     if json:
         as_json({"openEventId": number, "alreadyOpen": settled is None})
@@ -103,13 +104,7 @@ async def _add(settings: Settings, source: str, key: str, item: str) -> Settled 
         row = await parts.store.read(targets.find, source, key)
         if row is None:
             raise UserError("target_not_found", f"no target {source} {key}; see `vacancy targets list`")
-        return await parts.store.write(_add_checked, _source(parts.lists, source), row.target_id, key, item)
-
-
-def _source(lists: dict[str, Source], name: str) -> Source:
-    if name not in lists:
-        raise UserError("target_not_found", f"the settings ask for no source {name}; name its terms first")
-    return lists[name]
+        return await parts.store.write(_add_checked, parts.source(source), row.target_id, key, item)
 
 
 def _add_checked(tx: Tx, source: Source, target_id: int, key: str, item: str) -> Settled | None:

@@ -30,7 +30,7 @@ def simulate(
             campuses=campus_list,
             openings_per_minute=churn,
             closings_per_minute=churn,
-            say=OUT.print,
+            say=lambda line: OUT.print(line, soft_wrap=True, markup=False),
         )
     )
     return 0

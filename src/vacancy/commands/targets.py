@@ -22,6 +22,7 @@ from vacancy.store.engine import Tx
 from vacancy.store.target_overview import TargetView
 
 _COLOURS: Final = {"fresh": "green", "stale": "red", "held": "yellow", "paused": "dim", "new": "cyan"}
+_TROUBLE_SHOWN: Final = 60
 _Change = Callable[[Engine, str, int], str]
 
 
@@ -36,7 +37,7 @@ def show(config: Path | None, *, everything: bool, json: bool) -> int:
     table = Table("Source", "Target", "State", "Open", "Polls", "Last answer", "Trouble", box=None, pad_edge=False)
     for view in views:
         state = f"[{_COLOURS[view.state]}]{view.state}[/]"
-        trouble = f"{view.last_error['code']}: {view.last_error['message']}" if view.last_error else ""
+        trouble = f"{view.last_error['code']}: {view.last_error['message'][:_TROUBLE_SHOWN]}" if view.last_error else ""
         if view.state == "held" and view.held_since:
             trouble = f"an answer is held back since {_ago(view.held_since, now)}; `targets release` believes it"
         table.add_row(
@@ -48,7 +49,8 @@ def show(config: Path | None, *, everything: bool, json: bool) -> int:
 
 
 def change(config: Path | None, verb: str, source: str, key: str, *, json: bool) -> int:
-    said = asyncio.run(_change(prepare(config), verb, source, normal_key(source, key)))
+    key = normal_key(source, key)
+    said = asyncio.run(_change(prepare(config), verb, source, key))
     if json:
         as_json({"source": source, "key": key, "done": verb, "message": said})
     else:
@@ -79,9 +81,7 @@ async def _change(settings: Settings, verb: str, source: str, key: str) -> str:
 
 
 async def _release(parts: Engine, source: str, key: str, target_id: int) -> str:
-    if source not in parts.lists:
-        raise UserError("target_not_found", f"the settings ask for no source {source}")
-    settled = await parts.store.write(release, parts.lists[source], target_id, Dice().token())
+    settled = await parts.store.write(release, parts.source(source), target_id, Dice().token())
     if settled is None:
         raise UserError("not_held", f"no answer of {key} is held back")
     emission = settled.emission

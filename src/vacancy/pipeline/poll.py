@@ -14,7 +14,7 @@ from vacancy.clock import Clock, Dice
 from vacancy.logs import bind_trace
 from vacancy.metrics import Metrics
 from vacancy.model.availability import Claim, Complete, Failed, Partial, Reference, Trouble, Unchanged
-from vacancy.model.state import Reason, TargetState
+from vacancy.model.state import TargetState
 from vacancy.pipeline import pace
 from vacancy.pipeline.identity import Identity, is_dead
 from vacancy.pipeline.settle import Came, Settled, settle_answer, settle_failure, settle_reference, settle_unchanged
@@ -82,6 +82,7 @@ class Poller:
 
     async def configure(self) -> None:
         """Make the targets what the settings say, and free what dead processes of this host still hold."""
+        await self._store.write(targets.rest_all_but, list(self._asked))
         for source in self._asked.values():
             await self._store.write(_configure, source)
         taken = await self._store.write(_take_over_from_the_dead)
@@ -232,7 +233,7 @@ class Poller:
         if settled.failed:
             level = _log.error if settled.misconfigured else _log.warning
             level("poll failed", **facts, trouble=settled.failed.trouble.value, message=settled.failed.message)
-        elif settled.reason is Reason.BASELINE:
+        elif settled.came is Came.WAITING:
             _log.info("first answer waits for one like it", **facts)
         elif settled.came is Came.HELD:
             _log.warning("answer held back", **facts, reason=settled.reason.value if settled.reason else None)

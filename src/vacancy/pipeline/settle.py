@@ -34,6 +34,7 @@ class Came(StrEnum):
 
     BELIEVED = "believed"
     UNCHANGED = "unchanged"
+    WAITING = "waiting"  # the first answers wait for one like them
     HELD = "held"
     IGNORED = "ignored"
     FAILED = "failed"
@@ -93,7 +94,7 @@ def settle_reference(
         return _heartbeat(
             tx, tx.now(), claim, source, dice, Came.UNCHANGED, last_complete_at=tx.now(), polls=_ONE_MORE_POLL
         )
-    taken = source.take_in(tx, claim.key, answer)
+    taken = source.take_in(tx, claim.key, answer, anew=not claim.believed)
     if isinstance(taken, Failed):
         return settle_failure(tx, claim, source, taken, dice)
     values: dict[str, Any] = {
@@ -183,8 +184,9 @@ def _hold(
 ) -> Settled:
     held_since = None if answer_held.reason is Reason.BASELINE else _held_since(state.held, answer_held)
     values = {"polls": _ONE_MORE_POLL, "version": claim.version + 1, "held_since": held_since}
-    beat = _heartbeat(tx, now, claim, source, dice, Came.HELD, probe=held_since is not None, **values)
-    if beat.came is Came.HELD:
+    came = Came.WAITING if held_since is None else Came.HELD
+    beat = _heartbeat(tx, now, claim, source, dice, came, probe=came is Came.HELD, **values)
+    if beat.came is came:
         held.save(tx, claim.target_id, answer_held, state.held)
         state.held, state.version = answer_held, claim.version + 1
     return replace(beat, state=state, reason=answer_held.reason)

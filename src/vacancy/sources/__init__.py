@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from vacancy.net.client import Client
 from vacancy.settings import Settings
@@ -23,13 +23,26 @@ class Line:
 SOURCES: Final = (Line("soc", lambda settings: settings.soc.enabled and bool(settings.soc.terms), "soc"),)
 
 
+def by_name(name: str, settings: Settings, client: Client, store: Store) -> Source | None:
+    """A source for an operator's hand: also one that is not polled now, for its targets are still there."""
+    for line in SOURCES:
+        if line.name == name:
+            made: Sequence[Source] = _module(line).build(settings, client, store)[0]
+            return made[0]
+    return None
+
+
 def build(settings: Settings, client: Client, store: Store) -> tuple[Sequence[Source], Sequence[ReferenceSource]]:
     """The sources of openings, and those of what the items are."""
     lists: list[Source] = []
     references: list[ReferenceSource] = []
     for line in SOURCES:
         if line.wanted(settings):
-            made = importlib.import_module(f"vacancy.sources.{line.module}").build(settings, client, store)
+            made = _module(line).build(settings, client, store)
             lists += made[0]
             references += made[1]
     return lists, references
+
+
+def _module(line: Line) -> Any:
+    return importlib.import_module(f"vacancy.sources.{line.module}")

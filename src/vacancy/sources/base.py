@@ -60,5 +60,6 @@ class ReferenceSource(Asked, Protocol):
 
     async def ask(self, claim: Claim, last_digest: bytes | None) -> ReferenceOutcome: ...
 
-    def take_in(self, tx: Tx, key: str, reference: Reference) -> Taken | Failed:
-        """Swap it in, in the caller's transaction, or say why not and change nothing."""
+    def take_in(self, tx: Tx, key: str, reference: Reference, *, anew: bool) -> Taken | Failed:
+        """Swap it in, in the caller's transaction, or say why not and change nothing. `anew`: whatever was there
+        before is no yardstick, for an operator started the target over."""

@@ -154,9 +154,9 @@ class Catalogues:
         answer = await self._reader.ask(claim, last_digest)
         return Reference(answer, answer.digest) if isinstance(answer, CatalogueAnswer) else answer
 
-    def take_in(self, tx: Tx, key: str, reference: Reference) -> Taken | Failed:
+    def take_in(self, tx: Tx, key: str, reference: Reference, *, anew: bool) -> Taken | Failed:
         answer: CatalogueAnswer = reference.content
-        swap = catalogue.swap(tx, tx.now(), answer)
+        swap = catalogue.swap(tx, tx.now(), answer, despite_shrinking=anew)
         if isinstance(swap, Refused):
             return Failed(Trouble.IMPLAUSIBLE, f"the catalogue of {key} is not taken in: {swap.message}")
         size = len(catalogue.known_indexes(tx, answer.term, answer.campus))

@@ -38,7 +38,7 @@ __all__ = [
 
 STATUS_SOURCE: Final = "courses.json"
 # Two machines may bring two campuses at a time, and an index may have moved between them.
-_LOCK: Final = text("SELECT pg_advisory_xact_lock(7310592047)")
+_LOCK: Final = text("SELECT pg_advisory_xact_lock(7310592048)")
 # Beyond this many, reading the campus costs less than asking for each.
 _MANY: Final = 500
 _BATCH: Final = 500

@@ -52,7 +52,7 @@ class TargetView:
 def overview(tx: Tx, intervals: Mapping[str, float], *, everything: bool = False) -> Sequence[TargetView]:
     query = select(*_COLUMNS).order_by(targets.c.source, targets.c.key)
     if not everything:
-        query = query.where(targets.c.source != CATALOGUE)
+        query = query.where(targets.c.source != CATALOGUE, targets.c.configured)
     now = tx.now()
     views = []
     for row in tx.execute(query).mappings():

@@ -162,6 +162,11 @@ def configure(tx: Tx, now: datetime, budget: str, source: str, questions: Sequen
     tx.ring(bells.TARGETS)
 
 
+def rest_all_but(tx: Tx, sources: Collection[str]) -> None:
+    """The targets of sources that the settings no longer ask for rest as well."""
+    tx.execute(update(targets).where(_c.source.not_in(sources), _c.configured).values(configured=False))
+
+
 def _add(tx: Tx, now: datetime, budget: str, question: Question) -> None:
     tx.execute(
         insert(targets).values(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +16,10 @@ from vacancy.store import house
 from vacancy.store.engine import Store, Tx, connect_sqlite
 
 _BACKUP_MARK: Final = "backup_taken_at"
-# More than was ever handed out between a backup and its restore.
+# More than was ever handed out between a backup and its restore; and, so that a second restore of the same backup
+# jumps past what the first one handed out, more the later it is.
 _JUMP: Final = 1_000_000
+_JUMP_PER_SECOND: Final = 1_000
 _TRUNCATE_ABOVE: Final = 64 * 1024 * 1024
 _PAGES_AT_ONCE: Final = 256
 _MARK: Final = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -66,7 +69,8 @@ def wake_restored(tx: Tx) -> str | None:
     if taken_at is None:
         return None
     if tx.dialect == "sqlite":
-        tx.execute(_JUMP_SQLITE, {"jump": _JUMP})
+        age = max(0, (tx.now() - datetime.fromisoformat(taken_at)) // timedelta(seconds=1))
+        tx.execute(_JUMP_SQLITE, {"jump": _JUMP + age * _JUMP_PER_SECOND})
     house.forget(tx, _BACKUP_MARK)
     return taken_at
 
