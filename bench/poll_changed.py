@@ -7,6 +7,7 @@ its second miss in a row, each poll opens 75, counts the first miss of 75 and cl
 
 from __future__ import annotations
 
+import gc
 import random
 import sqlite3
 from collections.abc import Sequence
@@ -210,6 +211,8 @@ def _run(name: str, *, with_catalogue: bool) -> list[Row]:
             cost, came, raised = product.apply(body)
             assert came is Came.BELIEVED
             least = reference.apply(body)
+            if turn == _WARM_UP:
+                gc.collect()
             if turn > _WARM_UP:
                 assert raised == 2 * IN_AND_OUT
                 ours.append(cost)

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.clock import ManualClock
 from tests.support.databases import PostgresDatabase, postgres_database
 from vacancy.store import migrate
 from vacancy.store.engine import Store
+
+settings.register_profile("thorough", max_examples=1000)
 
 
 @pytest.fixture

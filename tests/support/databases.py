@@ -42,6 +42,9 @@ def postgres_database(folder: Path, name: str) -> Iterator[PostgresDatabase]:
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            # It is only ever clients that are killed here, never the server: its commits need not reach the disk.
+            connection.execute("ALTER SYSTEM SET synchronous_commit = off")
+            connection.execute("SELECT pg_reload_conf()")
         dsn = server.get_uri(database=name)
         database = PostgresDatabase(dsn.replace("postgresql://", "postgresql+psycopg://"), dsn)
         store = Store(database.url, ManualClock())
