@@ -36,8 +36,7 @@ class Shell:
     def json(self, *arguments: str) -> Any:
         ended = self(*arguments, "--json")
         assert ended.returncode in (0, 1), ended.stderr
-        found = json.loads(ended.stdout)
-        return found
+        return json.loads(ended.stdout)
 
 
 @contextmanager

@@ -92,13 +92,18 @@ class Poller:
     async def run(self, stop: Stop) -> None:
         """Poll what is due, as it falls due, until asked to stop; then finish what was asked already."""
         await self.configure()
-        while not stop.requested:
-            heard = self._bell.rings
-            self._crowded = False
-            rest_s = min([await self._start_due(budget) for budget in self._running] or [_LONGEST_REST_S])
-            await self._rest(stop, heard, rest_s)
-            self._reap()
-        await self._finish()
+        try:
+            while not stop.requested:
+                heard = self._bell.rings
+                self._crowded = False
+                rest_s = min([await self._start_due(budget) for budget in self._running] or [_LONGEST_REST_S])
+                await self._rest(stop, heard, rest_s)
+                self._reap()
+            await self._finish()
+        except asyncio.CancelledError:
+            # The drain took too long: what is still being asked is given up, and its lease is left to the next start.
+            await self._give_up()
+            raise
 
     async def poll_once(self, say: Callable[[Polled], None]) -> list[Polled]:
         """Every configured target once, now, at the usual pace towards the upstream."""
@@ -162,6 +167,12 @@ class Poller:
             await asyncio.wait(tasks)
         self._reap()
 
+    async def _give_up(self) -> None:
+        tasks = set().union(*self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def _poll_and_rest(self, claim: Claim) -> Polled:
         """One worker's turn: the poll, then the gap that it leaves before its next request."""
         with bind_trace(claim.trace_id, source=claim.source, target=claim.key):
@@ -176,7 +187,10 @@ class Poller:
         memory = self._memory.pop(claim.target_id, None) or _Memory()
         began = self._clock.monotonic()
         asking = asyncio.ensure_future(source.ask(claim, memory.digest))
-        await asyncio.wait({asking})
+        try:
+            await asyncio.wait({asking})
+        finally:
+            asking.cancel()
         error = asking.exception()
         if error is not None:
             _log.error("the source failed", exc_info=error)
