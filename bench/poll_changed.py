@@ -7,7 +7,6 @@ its second miss in a row, each poll opens 75, counts the first miss of 75 and cl
 
 from __future__ import annotations
 
-import gc
 import random
 import sqlite3
 from collections.abc import Sequence
@@ -20,11 +19,12 @@ import msgspec
 
 from bench.common import Cost, Row, Stopwatch, copy_database, quiet_folder, typical
 from bench.world import TERM, Claims, catalogue_body, configure, load_catalogue, new_store, soc
+from vacancy.app import spare_the_collector
 from vacancy.clock import Dice
 from vacancy.model.availability import Complete
 from vacancy.model.state import TargetState
 from vacancy.pipeline.settle import Came, settle_answer
-from vacancy.sources.soc import Soc, read_open_list
+from vacancy.sources.soc import Soc, digest_of, read_open_list
 from vacancy.store.engine import Store
 
 OPEN_ITEMS: Final = 15_000
@@ -60,7 +60,7 @@ class Ours:
     def apply(self, body: bytes) -> tuple[Cost, Came, int]:
         claim = self._claims.next()
         with Stopwatch() as watch:
-            answer = read_open_list(body)
+            answer = read_open_list(body, digest_of(body))
             assert isinstance(answer, Complete)
             settled = self._store.write_now(settle_answer, claim, self._source, answer, self._state, self._dice)
         self._state = settled.state
@@ -212,7 +212,7 @@ def _run(name: str, *, with_catalogue: bool) -> list[Row]:
             assert came is Came.BELIEVED
             least = reference.apply(body)
             if turn == _WARM_UP:
-                gc.collect()
+                spare_the_collector()  # as `serve` does once it has started
             if turn > _WARM_UP:
                 assert raised == 2 * IN_AND_OUT
                 ours.append(cost)

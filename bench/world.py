@@ -86,6 +86,6 @@ class Claims:
         raise RuntimeError("the target is never due")
 
     def _claim(self, tx: Tx) -> tuple[Claim, ...]:
-        tokens = [(f"bench#{self._turn}", f"{self._turn:032x}")]
+        token = (f"bench#{self._turn}", f"{self._turn:032x}")
         leases = {self._source.name: 20.0}
-        return targets.claim(tx, tx.now(), self._source.budget, _LIMITS, leases, tokens).claims
+        return targets.claim(tx, tx.now(), self._source.budget, _LIMITS, leases, lambda: token).claims

@@ -101,9 +101,15 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
             loops.append(Loop("web", web.run))
             announce(f"Vacancy {__version__} listens on {web.address}")
         runner = Runner(parts.clock, loops, drain_s=_DRAIN_S)
-        # What start-up made lives as long as we do: no collection needs to look through it again.
-        gc.freeze()
+        spare_the_collector()
         return await runner.run()
+
+
+def spare_the_collector() -> None:
+    """What start-up made lives as long as we do, and a poll makes thousands of rows that die at once: neither is worth
+    looking through again and again."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def _listening(store: Store) -> Callable[[Stop], asyncio.Future[None]]:

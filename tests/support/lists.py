@@ -77,9 +77,9 @@ class Hand:
 
     def claim(self) -> Claim | None:
         self._turn += 1
-        tokens = [(f"{self.name}#{self._turn}", f"{self.name}-{self._turn}")]
+        token = (f"{self.name}#{self._turn}", f"{self.name}-{self._turn}")
         claimed = self.store.write_now(
-            lambda tx: targets.claim(tx, tx.now(), "soc", replace(LIMITS, here=1), {"soc": 20.0}, tokens)
+            lambda tx: targets.claim(tx, tx.now(), "soc", replace(LIMITS, here=1), {"soc": 20.0}, lambda: token)
         )
         return claimed.claims[0] if claimed.claims else None
 

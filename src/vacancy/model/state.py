@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+import msgspec
+
 from vacancy.model.availability import Answer, Item
 
 
-@dataclass(frozen=True, slots=True)
-class ItemState:
+class ItemState(msgspec.Struct, frozen=True, gc=False):
+    """There are tens of thousands, and none refers to anything: the garbage collector need not look at them."""
+
     snapshot_id: int
     is_open: bool
     episode: int

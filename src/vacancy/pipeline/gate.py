@@ -3,6 +3,7 @@ or a fuller one takes its place. Upstreams do lose a quarter of a list for a min
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from statistics import median_low
 from typing import Final
@@ -21,15 +22,18 @@ _SMALL_SPAN: Final = timedelta(seconds=60)
 _LONGEST_GAP: Final = timedelta(seconds=120)
 
 
-def judge(state: TargetState, counts: tuple[int, ...], answer: Answer, policy: Policy, now: datetime) -> Verdict:
-    """`counts` are the sizes of the last believed answers, newest last."""
+def judge(
+    state: TargetState, counts: tuple[int, ...], answer: Answer, added: Collection[str], policy: Policy, now: datetime
+) -> Verdict:
+    """`counts` are the sizes of the last believed answers, newest last; `added` is what the answer has and the state
+    has not."""
     if state.known and answer.keys and answer.keys.isdisjoint(state.known):
         return Reject(f"none of the {len(answer.keys)} items belongs to this target: the list of another one?")
     if isinstance(answer, Partial):
         return Believe() if state.believed and not state.held else Ignore()
     if not state.believed:
         return _first_answers(state.held, answer, now)
-    doubt = _doubt(state, counts, answer, policy)
+    doubt = _doubt(state, counts, answer, added, policy)
     if doubt is None:
         return Believe()
     return _next_sample(state.held, answer, doubt, _reference(counts), now)
@@ -49,7 +53,9 @@ def _first_answers(held: Held | None, answer: Complete, now: datetime) -> Verdic
     return Hold(_anchor(Reason.BASELINE, answer, now, samples))
 
 
-def _doubt(state: TargetState, counts: tuple[int, ...], answer: Complete, policy: Policy) -> Reason | None:
+def _doubt(
+    state: TargetState, counts: tuple[int, ...], answer: Complete, added: Collection[str], policy: Policy
+) -> Reason | None:
     reference = _reference(counts)
     if not answer.keys and counts and counts[-1]:
         return Reason.EMPTY
@@ -58,7 +64,7 @@ def _doubt(state: TargetState, counts: tuple[int, ...], answer: Complete, policy
     doubted = state.held is not None and state.held.reason in (Reason.EMPTY, Reason.SHORT)
     if reference - len(answer.keys) >= _at_least(_EXIT_SHARE if doubted else _ENTRY_SHARE, reference, _SMALL):
         return Reason.SHORT if answer.keys else Reason.EMPTY
-    if len(answer.keys - state.open) >= _at_least(_ENTRY_SHARE, reference, _GROWTH):
+    if len(added) >= _at_least(_ENTRY_SHARE, reference, _GROWTH):
         return Reason.GROWTH
     return None
 

@@ -135,14 +135,16 @@ class Poller:
         if here <= 0:
             self._crowded = True
             return _LONGEST_REST_S
-        tokens = [(self._identity.new_lease(), self._dice.token()) for _ in range(here)]
         limits = Limits(pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, here, max(self._leases_s.values()), pace.LONGEST_DELAY_S)
-        claimed, rest_s = await self._store.write(_claim, budget, limits, self._leases_s, tokens)
+        claimed, rest_s = await self._store.write(_claim, budget, limits, self._leases_s, self._new_token)
         self._crowded = self._crowded or len(claimed.claims) == here
         for claim in claimed.claims:
             task = asyncio.create_task(self._poll_and_rest(claim), name=f"poll {claim.source} {claim.key}")
             self._running[budget].add(task)
         return _LONGEST_REST_S if len(claimed.claims) == here else rest_s
+
+    def _new_token(self) -> tuple[str, str]:
+        return self._identity.new_lease(), self._dice.token()
 
     async def _rest(self, stop: Stop, heard: int, seconds: float) -> None:
         seconds = min(seconds, _LONGEST_REST_S)
@@ -226,14 +228,15 @@ class Poller:
         state, memory.state = memory.state, None
         if isinstance(outcome, Unchanged) and memory.quiet and state and _is_current(state, claim):
             settled = await self._store.write(settle_unchanged, claim, source, state, self._dice)
+            memory.quiet = settled.state is not None
         else:
             # Unchanged comes only in reply to the digest of the answer that we keep.
             answer = cast("Complete", memory.answer) if isinstance(outcome, Unchanged) else outcome
             settled = await self._store.write(settle_answer, claim, source, answer, state, self._dice)
             if isinstance(answer, Complete):
                 memory.answer, memory.digest = answer, answer.digest
+            memory.quiet = _is_quiet(settled.state, memory.answer)
         memory.state = settled.state
-        memory.quiet = _is_quiet(settled.state, memory.answer)
         return settled
 
     def _tell(self, claim: Claim, settled: Settled, seconds: float) -> None:
@@ -281,10 +284,10 @@ def _want_all_now(tx: Tx, sources: Sequence[str]) -> int:
 
 
 def _claim(
-    tx: Tx, budget: str, limits: Limits, leases_s: Mapping[str, float], tokens: Sequence[tuple[str, str]]
+    tx: Tx, budget: str, limits: Limits, leases_s: Mapping[str, float], new_token: Callable[[], tuple[str, str]]
 ) -> tuple[Claimed, float]:
     now = tx.now()
-    claimed = targets.claim(tx, now, budget, limits, leases_s, tokens)
+    claimed = targets.claim(tx, now, budget, limits, leases_s, new_token)
     return claimed, _seconds_until(now, claimed.look_again_at)
 
 

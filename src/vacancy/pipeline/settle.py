@@ -5,7 +5,7 @@ Every way in takes the same steps: a poll, a released hold, an opening recorded 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -59,10 +59,11 @@ def settle_answer(
     state = _state(tx, claim, source, remembered)
     if state is None:
         return _superseded(tx, now, claim, source, dice)
-    verdict = judge(state, claim.counts, answer, source.policy, now)
+    added = answer.keys - state.open
+    verdict = judge(state, claim.counts, answer, added, source.policy, now)
     match verdict:
         case Believe():
-            return _believe(tx, now, claim, source, answer, state, verdict, dice)
+            return _believe(tx, now, claim, source, answer, added, state, verdict, dice)
         case Hold(answer_held):
             return _hold(tx, now, claim, source, state, answer_held, dice)
         case Ignore():
@@ -142,10 +143,10 @@ def _state(tx: Tx, claim: Claim, source: Source, remembered: TargetState | None)
 
 
 def _believe(
-    tx: Tx, now: datetime, claim: Claim, source: Source, answer: Answer, state: TargetState, verdict: Believe,
-    dice: Dice,
+    tx: Tx, now: datetime, claim: Claim, source: Source, answer: Answer, added: Collection[str], state: TargetState,
+    verdict: Believe, dice: Dice,
 ) -> Settled:  # fmt: skip
-    changes = compare(state, answer, source.policy, baseline=verdict.baseline)
+    changes = compare(state, answer, added, source.policy, baseline=verdict.baseline)
     values: dict[str, Any] = {"polls": _ONE_MORE_POLL}
     if isinstance(answer, Complete):
         counts = () if verdict.recount else claim.counts
@@ -230,7 +231,7 @@ def release(tx: Tx, source: Source, target_id: int, trace_id: str) -> Settled | 
     if state.held is None:
         return None
     now, answer = tx.now(), Complete(state.held.keys, state.held.items)
-    changes = compare(state, answer, source.policy, baseline=not state.believed)
+    changes = compare(state, answer, answer.keys - state.open, source.policy, baseline=not state.believed)
     snapshot_hash = hash_of(answer)
     targets.advance(
         tx, target_id, state.version, held_since=None, baseline_at=row.baseline_at or now, last_complete_at=now,
@@ -264,17 +265,18 @@ def reconcile(tx: Tx, source: Source, key: str, flips: Taken, trace_id: str) -> 
     state.known = source.known(tx, key)
     counts = tuple(row.recent_counts)
     answer = Complete(frozenset((state.open | flips.opened) - flips.closed))
+    added = answer.keys - state.open
     if state.held:
         verdict = confirm_only(state, counts, answer, now)
     else:
-        verdict = judge(state, counts, answer, source.policy, now)
+        verdict = judge(state, counts, answer, added, source.policy, now)
     if isinstance(verdict, Hold) and state.held:
         targets.advance(tx, row.target_id, state.version)
         held.save(tx, row.target_id, verdict.held, state.held)
     if not isinstance(verdict, Believe):
         return None
     # Items that nothing was said about keep their misses.
-    changes = replace(compare(state, answer, source.policy, surely_closed=flips.closed), seen_again=())
+    changes = replace(compare(state, answer, added, source.policy, surely_closed=flips.closed), seen_again=())
     targets.advance(tx, row.target_id, state.version, held_since=None)
     scene = Scene(row.target_id, key, source, "section_status_event", trace_id, now, believed_at)
     return Settled(Came.BELIEVED, state, _take_in(tx, scene, state, changes, state.version + 1))

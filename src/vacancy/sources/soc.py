@@ -61,7 +61,7 @@ class Soc:
         if isinstance(answer, Failed):
             return answer
         # Never the ETag: the upstream's servers give the same bytes different ones.
-        digest = blake2b(answer.body, digest_size=16).digest()
+        digest = digest_of(answer.body)
         return Unchanged() if digest == last_digest else read_open_list(answer.body, digest)
 
     def is_item_key(self, text: str) -> bool:
@@ -83,15 +83,17 @@ class Soc:
         return sha1(named.encode(), usedforsecurity=False).hexdigest()
 
 
+def digest_of(body: bytes) -> bytes:
+    return blake2b(body, digest_size=16).digest()
+
+
 def read_open_list(body: bytes, digest: bytes | None = None) -> Complete | Failed:
     """A flat list of five-digit strings, in any order; one member that is not rejects the whole."""
     try:
         members = _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Failed(Trouble.UNREADABLE, f"the open list cannot be read: {error}")
-    joined = "".join(members)
-    # Over the whole list at once: asking each member would cost more than reading them.
-    if members and not (set(map(len, members)) == {5} and joined.isascii() and joined.isdigit()):
+    if not _are_indexes(members):
         odd = next(member for member in members if not _is_index(member))
         return Failed(Trouble.UNREADABLE, f"the open list has a member that is no five-digit index: {odd[:20]!r}")
     return Complete(frozenset(members), digest=digest)
@@ -113,6 +115,14 @@ def address(settings: SocSettings, page: str, key: str) -> str:
 
 def registration_link(term: str, index: str) -> str:
     return f"https://sis.rutgers.edu/soc/#keyword={index}&semester={term}"
+
+
+def _are_indexes(members: Sequence[str]) -> bool:
+    """Over the whole list at once: asking each member would cost more than reading them."""
+    joined = ",".join(members).encode(errors="replace")
+    commas = len(members) - 1
+    every_sixth = joined[5::6] == b"," * commas and joined.count(b",") == commas and len(joined) == 6 * len(members) - 1
+    return not members or (every_sixth and joined.replace(b",", b"").isdigit())
 
 
 def _is_index(member: str) -> bool:

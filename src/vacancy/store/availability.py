@@ -12,6 +12,7 @@ from vacancy.model.availability import CLOSED, OPEN, Item
 from vacancy.model.state import ItemState, TargetState
 from vacancy.store.engine import Tx
 from vacancy.store.ids import draw
+from vacancy.store.prepared import Prepared
 from vacancy.store.schema import availability, targets
 
 _LOAD: Final = select(
@@ -23,8 +24,22 @@ _LOAD: Final = select(
     availability.c.closed_at,
     availability.c.group_key,
 ).where(availability.c.target_id == bindparam("target"))
-_INSERT: Final = insert(availability)
-_REOPEN: Final = (
+_INSERT: Final = Prepared(
+    insert(availability),
+    (
+        "snapshot_id",
+        "target_id",
+        "item_key",
+        "state",
+        "opened_at",
+        "last_seen_at",
+        "missed_polls",
+        "episode",
+        "group_key",
+        "payload",
+    ),
+)
+_REOPEN: Final = Prepared(
     update(availability)
     .where(availability.c.snapshot_id == bindparam("id"), availability.c.state == CLOSED)
     .values(
@@ -38,12 +53,12 @@ _REOPEN: Final = (
         payload=bindparam("says"),
     )
 )
-_CLOSE: Final = (
+_CLOSE: Final = Prepared(
     update(availability)
     .where(availability.c.snapshot_id == bindparam("id"), availability.c.state == OPEN)
     .values(state=CLOSED, closed_at=bindparam("at"), missed_polls=0, last_seen_at=bindparam("seen"))
 )
-_MISS: Final = (
+_MISS: Final = Prepared(
     update(availability)
     .where(availability.c.snapshot_id == bindparam("id"))
     .values(missed_polls=bindparam("misses"), last_seen_at=bindparam("seen"))
@@ -73,20 +88,18 @@ def open_items(tx: Tx, target_id: int, state: TargetState, items: Sequence[Item]
             opened[item.key] = ItemState(next(numbers), True, state.episode_floor + 1, group=item.group)
             first.append(_new_row(target_id, item, opened[item.key], at))
     if again:
-        tx.execute(_REOPEN, again)
+        tx.write(_REOPEN, again)
     if first:
-        tx.execute(_INSERT, first)
+        tx.write(_INSERT, first)
     return opened
 
 
 def close_items(tx: Tx, state: TargetState, keys: Sequence[str], at: datetime, last_seen: datetime | None) -> None:
-    tx.execute(_CLOSE, [{"id": state.items[key].snapshot_id, "at": at, "seen": last_seen or at} for key in keys])
+    tx.write(_CLOSE, [{"id": state.items[key].snapshot_id, "at": at, "seen": last_seen or at} for key in keys])
 
 
 def count_misses(tx: Tx, state: TargetState, misses: Mapping[str, int], last_seen: datetime | None) -> None:
-    tx.execute(
-        _MISS, [{"id": state.items[key].snapshot_id, "misses": n, "seen": last_seen} for key, n in misses.items()]
-    )
+    tx.write(_MISS, [{"id": state.items[key].snapshot_id, "misses": n, "seen": last_seen} for key, n in misses.items()])
 
 
 def prune_closed(tx: Tx, before: datetime, at_most: int) -> int:

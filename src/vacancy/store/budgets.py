@@ -10,9 +10,10 @@ from sqlalchemy import bindparam, insert, select, update
 
 from vacancy.clock import later
 from vacancy.store.engine import Tx
+from vacancy.store.prepared import PreparedSelect
 from vacancy.store.schema import budgets
 
-_LOCK: Final = (
+_LOCK: Final = PreparedSelect(
     select(budgets.c.paused_at, budgets.c.paused_until, budgets.c.slowed)
     .where(budgets.c.source == bindparam("name"))
     .with_for_update()
@@ -33,12 +34,13 @@ class Budget:
 
 def lock(tx: Tx, now: datetime, name: str) -> Budget:
     """Nobody else claims from this budget until the transaction ends: leases are counted, then taken."""
-    row = tx.execute(_LOCK, {"name": name}).one_or_none()
-    if row is None:
+    rows = tx.read(_LOCK, {"name": name})
+    if not rows:
         return Budget(slowed=False, paused_until=None)
+    ((paused_at, paused_until, slowed),) = rows
     # A pause that begins in the future was written before the clock was set back: it cannot be trusted to end.
-    paused = row.paused_at is not None and row.paused_at <= now < row.paused_until
-    return Budget(slowed=row.slowed, paused_until=row.paused_until if paused else None)
+    paused = paused_at is not None and paused_at <= now < paused_until
+    return Budget(slowed=slowed, paused_until=paused_until if paused else None)
 
 
 def ensure(tx: Tx, name: str) -> None:

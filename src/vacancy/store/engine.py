@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from vacancy.clock import Clock
 from vacancy.errors import StoreError
 from vacancy.store import bells
 from vacancy.store.bells import Bell
+from vacancy.store.prepared import Prepared, PreparedSelect
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,6 +55,19 @@ class Tx:
     ) -> CursorResult[*tuple[Any, ...]]:
         return self.connection.execute(statement, parameters)
 
+    def write(self, statement: Prepared, rows: Sequence[Mapping[str, Any]]) -> int:
+        """The hot path's way: how many rows were written, all rows' counts together."""
+        sql, parameters = statement.ready(self.connection.dialect)
+        return self.connection.exec_driver_sql(sql, _as_the_driver_likes(map(parameters, rows))).rowcount
+
+    def read(self, statement: PreparedSelect, row: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The hot path's way: the rows as plain tuples."""
+        dialect = self.connection.dialect
+        sql, parameters = statement.ready(dialect)
+        given = parameters(row)
+        found = self.connection.exec_driver_sql(sql, given if isinstance(given, dict) else tuple(given))
+        return statement.rows(dialect, found)
+
     def now(self) -> datetime:
         """The same moment through the whole transaction; on PostgreSQL the database's, which all machines share."""
         if self._now is None:
@@ -71,6 +86,10 @@ class Tx:
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+def _as_the_driver_likes(rows: Iterable[Any]) -> list[Any]:
+    return [row if isinstance(row, dict) else tuple(row) for row in rows]
+
+
 class Store:
     def __init__(self, url: str, clock: Clock, *, database_time: bool = True) -> None:
         """`database_time=False` makes a PostgreSQL store go by `clock`, as SQLite always does."""
@@ -80,6 +99,8 @@ class Store:
         self.bells: dict[str, Bell] = {name: Bell() for name in bells.NAMES}
         self._tx_clock = clock if self.is_sqlite or not database_time else None
         self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgres_engines(url)
+        self._one_writer = threading.Lock()
+        self._kept: Connection | None = None
         writers = 1 if self.is_sqlite else _POSTGRES_CONNECTIONS
         self._write_threads = ThreadPoolExecutor(writers, thread_name_prefix="vacancy-write")
         self._read_threads = ThreadPoolExecutor(_READERS, thread_name_prefix="vacancy-read")
@@ -100,7 +121,7 @@ class Store:
         )
 
     def write_now(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        with _speaking_plainly(), self._writer.begin() as connection:
+        with _speaking_plainly(), self._writing() as connection:
             tx = Tx(connection, self._tx_clock)
             result = fn(tx, *args, **kwargs)
         for name in tx.rung:
@@ -111,6 +132,19 @@ class Store:
         with _speaking_plainly(), self._reader.begin() as connection:
             return fn(Tx(connection, self._tx_clock), *args, **kwargs)
 
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """SQLite's writer keeps its one connection: to check it out anew costs more than a small transaction does."""
+        if not self.is_sqlite:
+            with self._writer.begin() as connection:
+                yield connection
+            return
+        with self._one_writer:
+            if self._kept is None:
+                self._kept = self._writer.connect()
+            with self._kept.begin():
+                yield self._kept
+
     async def listen(self) -> None:
         """Ring our bells for what other processes committed, until cancelled. Polling stays the truth beneath."""
         name = "vacancy.store.sqlite_listener" if self.is_sqlite else "vacancy.store.postgres_listener"
@@ -120,6 +154,8 @@ class Store:
     def close(self) -> None:
         self._write_threads.shutdown(wait=True)
         self._read_threads.shutdown(wait=True)
+        if self._kept is not None:
+            self._kept.close()
         self._writer.dispose()
         self._reader.dispose()
 

@@ -15,10 +15,14 @@ from vacancy.model.events import Description
 from vacancy.store import bells, house
 from vacancy.store.engine import Tx
 from vacancy.store.ids import draw
+from vacancy.store.prepared import Prepared
 from vacancy.store.schema import open_events
 
 PRUNED_TO: Final = "events_pruned_to"
-_APPEND: Final = insert(open_events)
+_APPEND: Final = Prepared(
+    insert(open_events),
+    tuple(column.name for column in open_events.c if column.name not in ("subscription_id", "fanned_out_at")),
+)
 _NEWEST_BEFORE: Final = (
     select(func.max(open_events.c.open_event_id)).where(open_events.c.event_at < bindparam("before")).limit(1)
 )
@@ -59,7 +63,7 @@ def append(tx: Tx, sighting: Sighting, edges: Sequence[Edge]) -> list[int]:
     for number, edge in zip(numbers, edges, strict=True):
         lead = number if edge.group is None else leads.setdefault((edge.group, edge.is_opening), number)
         rows.append(_row(sighting, edge, number, lead))
-    tx.execute(_APPEND, rows)
+    tx.write(_APPEND, rows)
     tx.ring(bells.EVENTS)
     return numbers
 

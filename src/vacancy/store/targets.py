@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, func, insert, or_, select, update
 
 from vacancy.clock import later
 from vacancy.errors import StoreError
 from vacancy.model.availability import Claim, Question
 from vacancy.store import bells, budgets, held
 from vacancy.store.engine import Tx
+from vacancy.store.prepared import Prepared, PreparedSelect
 from vacancy.store.schema import targets
 
 _c: Final = targets.c
@@ -26,8 +28,8 @@ _DUE: Final = or_(
     _c.next_poll_at > bindparam("latest_poll"),
 )
 _ASKABLE: Final = and_(_c.budget == bindparam("budget"), _c.configured, _c.paused_at.is_(None))
-_COUNT_LEASES: Final = select(func.count()).where(_c.budget == bindparam("budget"), _LEASED)
-_DUE_TARGETS: Final = (
+_COUNT_LEASES: Final = PreparedSelect(select(func.count()).where(_c.budget == bindparam("budget"), _LEASED))
+_DUE_TARGETS: Final = PreparedSelect(
     select(
         _c.target_id, _c.source, _c.key, _c.version, _c.known_version, _c.baseline_at, _c.recent_counts,
         _c.last_complete_at, _c.failures, _c.last_error,
@@ -37,8 +39,10 @@ _DUE_TARGETS: Final = (
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
 )  # fmt: skip
-_NEXT_DUE: Final = select(func.min(_c.next_poll_at)).where(_ASKABLE, or_(_c.lease_until.is_(None), ~_LEASED))
-_LEASE: Final = (
+_NEXT_DUE: Final = PreparedSelect(
+    select(func.min(_c.next_poll_at)).where(_ASKABLE, or_(_c.lease_until.is_(None), ~_LEASED))
+)
+_LEASE: Final = Prepared(
     update(targets)
     .where(_c.target_id == bindparam("id"))
     .values(lease_owner=bindparam("owner"), lease_until=bindparam("until"), last_attempt_at=bindparam("at"))
@@ -64,9 +68,10 @@ class Claimed:
 
 
 def claim(
-    tx: Tx, now: datetime, budget: str, limits: Limits, leases_s: Mapping[str, float], tokens: Sequence[tuple[str, str]]
-) -> Claimed:
-    """Take what is due, oldest first, as far as the budget allows. `tokens` are (lease owner, trace id) pairs."""
+    tx: Tx, now: datetime, budget: str, limits: Limits, leases_s: Mapping[str, float],
+    new_token: Callable[[], tuple[str, str]],
+) -> Claimed:  # fmt: skip
+    """Take what is due, oldest first, as far as the budget allows. A token is a lease owner and a trace id."""
     state = budgets.lock(tx, now, budget)
     if state.paused_until is not None:
         return Claimed((), state.paused_until)
@@ -77,40 +82,38 @@ def claim(
         "latest_poll": later(now, limits.longest_delay_s),
     }
     allowed = limits.in_flight_slowed if state.slowed else limits.in_flight
-    free = min(allowed - tx.execute(_COUNT_LEASES, when).scalar_one(), limits.here)
+    ((leased,),) = tx.read(_COUNT_LEASES, when)
+    free = min(allowed - leased, limits.here)
     if free <= 0:
         return Claimed((), None)
-    rows = tx.execute(_DUE_TARGETS, {**when, "most": free}).all()
-    if not rows:
-        return Claimed((), tx.execute(_NEXT_DUE, when).scalar())
-    claims = tuple(
-        _claim(row, owner, trace, slowed=state.slowed) for row, (owner, trace) in zip(rows, tokens, strict=False)
-    )
-    tx.execute(
-        _LEASE,
-        [
+    claims = tuple(_claim(row, *new_token(), state.slowed) for row in tx.read(_DUE_TARGETS, {**when, "most": free}))
+    if claims:
+        leases = [
             {"id": c.target_id, "owner": c.lease_owner, "until": later(now, leases_s[c.source]), "at": now}
             for c in claims
-        ],
-    )
-    # Fewer than would fit: the rest is not due yet. Otherwise there may be more, as soon as a place is free.
-    return Claimed(claims, tx.execute(_NEXT_DUE, when).scalar() if len(rows) < free else now)
+        ]
+        tx.write(_LEASE, leases)
+    if len(claims) == free:
+        return Claimed(claims, now)  # there may be more, as soon as a place is free
+    ((next_due,),) = tx.read(_NEXT_DUE, when)
+    return Claimed(claims, next_due)
 
 
-def _claim(row: Any, owner: str, trace_id: str, *, slowed: bool) -> Claim:
+def _claim(row: tuple[Any, ...], owner: str, trace_id: str, slowed: bool) -> Claim:
+    target_id, source, key, version, known_version, baseline_at, counts, last_complete_at, failures, error = row
     return Claim(
-        row.target_id,
-        row.source,
-        row.key,
-        row.version,
-        row.known_version,
+        target_id,
+        source,
+        key,
+        version,
+        known_version,
         owner,
         trace_id,
-        row.baseline_at is not None,
-        tuple(row.recent_counts),
-        row.last_complete_at,
-        row.failures,
-        row.last_error,
+        baseline_at is not None,
+        tuple(counts),
+        last_complete_at,
+        failures,
+        error,
         slowed,
     )
 
@@ -123,9 +126,25 @@ _SETTLE: Final = update(targets).where(
 def settle(tx: Tx, now: datetime, claim: Claim, delay_s: float, **values: Any) -> bool:
     """Write what a poll found and when to ask again, and give the lease back; False if somebody else went ahead."""
     schedule = {"next_poll_at": later(now, delay_s), "scheduled_at": now, "lease_owner": None, "lease_until": None}
-    statement = _SETTLE.values(**schedule, **values)
     who = {"id": claim.target_id, "was_version": claim.version, "was_owner": claim.lease_owner}
-    return tx.execute(statement, who).rowcount == 1
+    by_row = {f"new_{name}": value for name, value in values.items() if not isinstance(value, ColumnElement)}
+    return tx.write(_settling(frozenset(values), frozenset(by_row)), [who | schedule | by_row]) == 1
+
+
+# What a poll may write of a column without knowing it: one more poll, and a doubt that lasts since it began.
+_EXPRESSIONS: Final[Mapping[str, ColumnElement[Any]]] = {"polls": _c.polls + 1, "held_since": _c.held_since}
+
+
+@cache
+def _settling(names: frozenset[str], by_row: frozenset[str]) -> Prepared:
+    """One statement for each of the few sets of columns that a poll writes."""
+    new = {name: bindparam(f"new_{name}", type_=_c[name].type) if f"new_{name}" in by_row else _EXPRESSIONS[name]
+           for name in names}  # fmt: skip
+    schedule = {
+        name: bindparam(name, type_=_c[name].type)
+        for name in ("next_poll_at", "scheduled_at", "lease_owner", "lease_until")
+    }
+    return Prepared(_SETTLE.values(**schedule, **new))
 
 
 def hand_back(tx: Tx, now: datetime, claim: Claim, delay_s: float) -> None:
