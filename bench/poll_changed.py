@@ -24,7 +24,7 @@ from vacancy.clock import Dice
 from vacancy.model.availability import Complete
 from vacancy.model.state import TargetState
 from vacancy.pipeline.settle import Came, settle_answer
-from vacancy.sources.soc import Soc, digest_of, read_open_list
+from vacancy.sources.soc import Soc, read_open_list
 from vacancy.store.engine import Store
 
 OPEN_ITEMS: Final = 15_000
@@ -60,7 +60,7 @@ class Ours:
     def apply(self, body: bytes) -> tuple[Cost, Came, int]:
         claim = self._claims.next()
         with Stopwatch() as watch:
-            answer = read_open_list(body, digest_of(body))
+            answer = read_open_list(body)
             assert isinstance(answer, Complete)
             settled = self._store.write_now(settle_answer, claim, self._source, answer, self._state, self._dice)
         self._state = settled.state

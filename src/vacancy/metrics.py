@@ -37,6 +37,7 @@ class Metrics:
             "poll_duration_seconds", "How long a poll took, from question to answer.", ["source"],
             namespace=_PREFIX, registry=self.registry, buckets=_POLL_BUCKETS,
         )  # fmt: skip
+        self._polled: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._events = self._counter("events", "Events raised, by the state they lead to.", "source", "status")
         self._requests = self._counter("http_requests", "Requests answered.", "route", "status")
         self._last_complete = self._gauge(
@@ -50,8 +51,16 @@ class Metrics:
         ProcessCollector(namespace=_PREFIX, registry=self.registry)
 
     def polled(self, source: str, outcome: str, seconds: float) -> None:
-        self._polls.labels(source, outcome).inc()
-        self._poll_duration.labels(source).observe(seconds)
+        # Looked up once: on a poll with nothing new, finding the series costs more than counting.
+        found = self._polled.get((source, outcome))
+        if found is None:
+            found = self._polled[source, outcome] = (
+                self._polls.labels(source, outcome),
+                self._poll_duration.labels(source),
+            )
+        polls, duration = found
+        polls.inc()
+        duration.observe(seconds)
 
     def raised(self, source: str, status: str, count: int) -> None:
         self._events.labels(source, status).inc(count)

@@ -101,10 +101,10 @@ def test_the_same_bytes_are_unchanged_whatever_the_etag_says() -> None:
         first = await soc.ask(CLAIM, None)
         assert isinstance(first, Complete)
         for _ in range(4):
-            assert isinstance(await soc.ask(CLAIM, first.digest), Unchanged)
+            assert isinstance(await soc.ask(CLAIM, first.mark), Unchanged)
         world = simulator.world("12025", "NB")
         world.close(min(world.open_indexes))
-        assert isinstance(await soc.ask(CLAIM, first.digest), Complete)
+        assert isinstance(await soc.ask(CLAIM, first.mark), Complete)
 
     asking(story)
 

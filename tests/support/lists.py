@@ -36,7 +36,7 @@ class Lists:
     def questions(self) -> Sequence[Question]:
         return [Question(self.name, key, self.question) for key in self.keys]
 
-    async def ask(self, claim: Claim, last_digest: bytes | None) -> PollOutcome:
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome:
         return self.answers[claim.key]
 
     def is_item_key(self, text: str) -> bool:

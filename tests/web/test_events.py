@@ -12,7 +12,7 @@ from tests.support.clock import ManualClock
 from tests.support.rows import course_event, insert_events, prune_events
 from tests.web.calling import ask, begin, fill, get, until_waiting
 
-from vacancy.store.engine import Store, connect_sqlite
+from vacancy.store.engine import Store, Tx, connect_sqlite
 from vacancy.web.api import tail
 from vacancy.web.app import create_app
 from vacancy.web.context import House
@@ -167,10 +167,13 @@ def test_when_everything_was_pruned_the_next_number_is_named(app: FastAPI, house
     assert ask(app, "/api/events").json() == {"items": [], "nextAfterId": 0}
 
 
+def _lay_out_by_hand(tx: Tx) -> None:
+    tx.connection.exec_driver_sql('UPDATE open_events SET payload = \'{\n  "label":\r\n "two words"\n}\'')
+
+
 def test_a_payload_laid_out_by_hand_stays_one_line(app: FastAPI, house: House) -> None:
     fill(house, insert_events, [course_event(1)])
-    with house.store._writer.begin() as connection:
-        connection.exec_driver_sql('UPDATE open_events SET payload = \'{\n  "label":\r\n "two words"\n}\'')
+    house.store.write_now(_lay_out_by_hand)
     answer = ask(app, "/api/events")
     assert b"\n" not in answer.body
     assert answer.json()["items"][0]["payload"] == {"label": "two words"}
@@ -207,7 +210,7 @@ def test_unchanged_events_are_served_without_the_database(sqlite_app: FastAPI, s
     fill(sqlite_house, insert_events, [course_event(number) for number in range(5)])
     first = ask(sqlite_app, "/api/events")
     sqlite_house.store._reader.dispose()
-    sqlite_house.store._read_threads.shutdown()
+    sqlite_house.store._read_threads.close()
     assert ask(sqlite_app, "/api/events").body == first.body
 
 

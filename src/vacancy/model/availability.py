@@ -25,12 +25,13 @@ class Item:
 class Complete:
     """Everything that is open in the target. `items` says more of keys where the source knows more than the key.
 
-    `digest` is of the body's bytes; the next question hands it back, and equal bytes are answered with Unchanged.
+    `mark` tells its body from any other: the bytes, or a digest of them. The next question hands it back, and the same
+    body is answered with Unchanged.
     """
 
     keys: frozenset[str]
     items: Mapping[str, Item] = field(default_factory=dict)
-    digest: bytes | None = None
+    mark: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Reference:
     """Not what is open, but what the items are: a catalogue. Its source knows how to take it in."""
 
     content: Any
-    digest: bytes | None = None
+    mark: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Final, cast
 import structlog
 
 from vacancy.clock import Clock, Dice
+from vacancy.errors import VacancyError
 from vacancy.logs import bind_trace
 from vacancy.metrics import Metrics
 from vacancy.model.availability import Claim, Complete, Failed, Partial, Reference, Trouble, Unchanged
@@ -33,7 +34,7 @@ class _Memory:
     """What this process last read of a target, and what was believed then."""
 
     answer: Complete | None = None  # None for a reference, which is not kept
-    digest: bytes | None = None
+    mark: bytes | None = None
     state: TargetState | None = None
     quiet: bool = False  # nothing waits: the same answer again changes nothing
 
@@ -71,6 +72,7 @@ class Poller:
         self._identity = Identity()
         self._memory: dict[int, _Memory] = {}
         self._running: dict[str, set[asyncio.Task[Polled]]] = {source.budget: set() for source in self._asked.values()}
+        self._claims: dict[asyncio.Task[Polled], Claim] = {}
         self._leases_s = {
             name: source.policy.fetch_timeout_s + pace.LEASE_SLACK_S for name, source in self._asked.items()
         }
@@ -98,7 +100,7 @@ class Poller:
                 self._crowded = False
                 rest_s = min([await self._start_due(budget) for budget in self._running] or [_LONGEST_REST_S])
                 await self._rest(stop, heard, rest_s)
-                self._reap()
+                await self._reap()
             await self._finish()
         except asyncio.CancelledError:
             # The drain took too long: what is still being asked is given up, and its lease is left to the next start.
@@ -116,8 +118,8 @@ class Poller:
             if not any(self._running.values()):
                 await self._bell.wait(heard, self._clock, min(rests))
             for task in await self._first_to_end():
-                polled.append(task.result())
-                say(task.result())
+                polled.append(await self._ended(task))
+                say(polled[-1])
         return polled
 
     async def _first_to_end(self) -> set[asyncio.Task[Polled]]:
@@ -141,6 +143,7 @@ class Poller:
         for claim in claimed.claims:
             task = asyncio.create_task(self._poll_and_rest(claim), name=f"poll {claim.source} {claim.key}")
             self._running[budget].add(task)
+            self._claims[task] = claim
         return _LONGEST_REST_S if len(claimed.claims) == here else rest_s
 
     def _new_token(self) -> tuple[str, str]:
@@ -157,17 +160,16 @@ class Poller:
             rung.cancel()
             stopped.cancel()
 
-    def _reap(self) -> None:
-        """Forget the polls that ended. One that could not even write its failure ends this loop, to be restarted."""
+    async def _reap(self) -> None:
         for running in self._running.values():
             for task in [task for task in running if task.done()]:
                 running.discard(task)
-                task.result()
+                await self._ended(task)
 
     async def _finish(self) -> None:
         if tasks := set().union(*self._running.values()):
             await asyncio.wait(tasks)
-        self._reap()
+        await self._reap()
 
     async def _give_up(self) -> None:
         tasks = set().union(*self._running.values())
@@ -188,21 +190,25 @@ class Poller:
         source = self._asked[claim.source]
         memory = self._memory.pop(claim.target_id, None) or _Memory()
         began = self._clock.monotonic()
-        asking = asyncio.ensure_future(source.ask(claim, memory.digest))
-        try:
-            await asyncio.wait({asking})
-        finally:
-            asking.cancel()
-        error = asking.exception()
-        if error is not None:
-            _log.error("the source failed", exc_info=error)
-        outcome = Failed(Trouble.INTERNAL, f"{type(error).__name__} in our own code") if error else asking.result()
+        outcome = await source.ask(claim, memory.mark)
         settled = await self._settle(claim, source, memory, outcome)
         self._memory[claim.target_id] = memory
         self._tell(claim, settled, self._clock.monotonic() - began)
-        emission = settled.emission
-        return Polled(claim.source, claim.key, settled.came, len(emission.opened),
-                      len(emission.closed), settled.failed, settled.delay_s)  # fmt: skip
+        return _polled(claim, settled)
+
+    async def _ended(self, task: asyncio.Task[Polled]) -> Polled:
+        """What a poll came to. A fault of our own costs its target one turn; one of the database's ends the loop, which
+        starts again when it has rested."""
+        claim, error = self._claims.pop(task), task.exception()
+        if error is None:
+            return task.result()
+        if isinstance(error, VacancyError):
+            raise error
+        _log.error("a poll failed in our own code", source=claim.source, target=claim.key, exc_info=error)
+        failed = Failed(Trouble.INTERNAL, f"{type(error).__name__} in our own code")
+        return _polled(
+            claim, await self._store.write(settle_failure, claim, self._asked[claim.source], failed, self._dice)
+        )
 
     async def _settle(
         self, claim: Claim, source: Asked, memory: _Memory, outcome: Complete | Partial | Reference | Unchanged | Failed
@@ -217,7 +223,7 @@ class Poller:
             )
             # A reference that was not taken in must be read again even if its bytes are the same.
             if isinstance(outcome, Reference):
-                memory.digest = outcome.digest if settled.came is Came.BELIEVED else None
+                memory.mark = outcome.mark if settled.came is Came.BELIEVED else None
             return settled
         listed = cast("Complete | Partial | Unchanged", outcome)
         return await self._settle_list(claim, self._lists[claim.source], memory, listed)
@@ -230,11 +236,11 @@ class Poller:
             settled = await self._store.write(settle_unchanged, claim, source, state, self._dice)
             memory.quiet = settled.state is not None
         else:
-            # Unchanged comes only in reply to the digest of the answer that we keep.
+            # Unchanged comes only in reply to the mark of the answer that we keep.
             answer = cast("Complete", memory.answer) if isinstance(outcome, Unchanged) else outcome
             settled = await self._store.write(settle_answer, claim, source, answer, state, self._dice)
             if isinstance(answer, Complete):
-                memory.answer, memory.digest = answer, answer.digest
+                memory.answer, memory.mark = answer, answer.mark
             memory.quiet = _is_quiet(settled.state, memory.answer)
         memory.state = settled.state
         return settled
@@ -258,6 +264,11 @@ class Poller:
             _log.info("edges", **facts, opened=len(emission.opened), closed=len(emission.closed))
         else:
             _log.debug("polled", **facts)
+
+
+def _polled(claim: Claim, settled: Settled) -> Polled:
+    opened, closed = len(settled.emission.opened), len(settled.emission.closed)
+    return Polled(claim.source, claim.key, settled.came, opened, closed, settled.failed, settled.delay_s)
 
 
 def _is_current(state: TargetState, claim: Claim) -> bool:

@@ -30,7 +30,7 @@ class Asked(Protocol):
     def questions(self) -> Sequence[Question]:
         """Every target that the settings ask for."""
 
-    async def ask(self, claim: Claim, last_digest: bytes | None) -> PollOutcome | ReferenceOutcome:
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome | ReferenceOutcome:
         """One question to the upstream. Every operating condition is a value, never an exception."""
 
 
@@ -39,7 +39,7 @@ class Source(Asked, Protocol):
 
     detected_by: str
 
-    async def ask(self, claim: Claim, last_digest: bytes | None) -> PollOutcome: ...
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome: ...
 
     def is_item_key(self, text: str) -> bool:
         """Whether this can name an item at all."""
@@ -58,7 +58,7 @@ class Source(Asked, Protocol):
 class ReferenceSource(Asked, Protocol):
     """A source of what the items are. Its targets have the keys of the targets that it describes."""
 
-    async def ask(self, claim: Claim, last_digest: bytes | None) -> ReferenceOutcome: ...
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> ReferenceOutcome: ...
 
     def take_in(self, tx: Tx, key: str, reference: Reference, *, anew: bool) -> Taken | Failed:
         """Swap it in, in the caller's transaction, or say why not and change nothing. `anew`: whatever was there

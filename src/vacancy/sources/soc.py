@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b, sha1
+from hashlib import sha1
 from typing import Final
 
 import msgspec
@@ -53,7 +53,7 @@ class Soc:
     def questions(self) -> Sequence[Question]:
         return [Question(NAME, key, question_hash(self._settings, key)) for key in target_keys(self._settings)]
 
-    async def ask(self, claim: Claim, last_digest: bytes | None) -> PollOutcome:
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome:
         url = address(self._settings, "openSections.json", claim.key)
         answer = await fetch(
             self._client, url, reach=Reach.UPSTREAM, timeout_s=self.policy.fetch_timeout_s, max_bytes=_MAX_BYTES
@@ -61,8 +61,7 @@ class Soc:
         if isinstance(answer, Failed):
             return answer
         # Never the ETag: the upstream's servers give the same bytes different ones.
-        digest = digest_of(answer.body)
-        return Unchanged() if digest == last_digest else read_open_list(answer.body, digest)
+        return Unchanged() if answer.body == last_mark else read_open_list(answer.body)
 
     def is_item_key(self, text: str) -> bool:
         return _is_index(text)
@@ -83,11 +82,7 @@ class Soc:
         return sha1(named.encode(), usedforsecurity=False).hexdigest()
 
 
-def digest_of(body: bytes) -> bytes:
-    return blake2b(body, digest_size=16).digest()
-
-
-def read_open_list(body: bytes, digest: bytes | None = None) -> Complete | Failed:
+def read_open_list(body: bytes) -> Complete | Failed:
     """A flat list of five-digit strings, in any order; one member that is not rejects the whole."""
     try:
         members = _DECODER.decode(body)
@@ -96,7 +91,7 @@ def read_open_list(body: bytes, digest: bytes | None = None) -> Complete | Faile
     if not _are_indexes(members):
         odd = next(member for member in members if not _is_index(member))
         return Failed(Trouble.UNREADABLE, f"the open list has a member that is no five-digit index: {odd[:20]!r}")
-    return Complete(frozenset(members), digest=digest)
+    return Complete(frozenset(members), mark=body)
 
 
 def target_keys(settings: SocSettings) -> list[str]:
@@ -160,8 +155,8 @@ class Catalogues:
     def questions(self) -> Sequence[Question]:
         return self._reader.questions()
 
-    async def ask(self, claim: Claim, last_digest: bytes | None) -> ReferenceOutcome:
-        answer = await self._reader.ask(claim, last_digest)
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> ReferenceOutcome:
+        answer = await self._reader.ask(claim, last_mark)
         return Reference(answer, answer.digest) if isinstance(answer, CatalogueAnswer) else answer
 
     def take_in(self, tx: Tx, key: str, reference: Reference, *, anew: bool) -> Taken | Failed:

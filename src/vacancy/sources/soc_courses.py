@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from vacancy.model.catalogue import Course, Payload, Section, words
+from vacancy.model.catalogue import Course, Encoded, Section, words
 from vacancy.sources.soc_meetings import MeetingRow, delivery_of, read_meetings, summary
 
 # Raise it with every change of meaning in these modules: every stored course is then read again.
@@ -170,7 +170,7 @@ def _section(course: CourseRow, row: SectionRow) -> Section:
         clean(row.number),
         _instructors(row),
         summary(meetings, delivery),
-        tuple(meeting.as_payload() for meeting in meetings),
+        _encoded([meeting.as_payload() for meeting in meetings]),
         mask,
         min(starts, default=None),
         max(ends, default=None),
@@ -197,7 +197,7 @@ def _credits(row: CourseRow) -> str:
     return clean(said.description)[:32] if said else ""
 
 
-def _course_payload(row: CourseRow, supplement: str) -> Payload:
+def _course_payload(row: CourseRow, supplement: str) -> Encoded:
     return _filled(
         expandedTitle=clean(row.expanded_title),
         supplementCode=supplement,
@@ -212,7 +212,7 @@ def _course_payload(row: CourseRow, supplement: str) -> Payload:
     )
 
 
-def _section_payload(row: SectionRow) -> Payload:
+def _section_payload(row: SectionRow) -> Encoded:
     return _filled(
         subtitle=clean(row.subtitle),
         notes=plain_text(row.section_notes),
@@ -227,8 +227,12 @@ def _section_payload(row: SectionRow) -> Payload:
     )
 
 
-def _filled(**members: str) -> Payload:
-    return {name: value for name, value in members.items() if value}
+def _filled(**members: str) -> Encoded:
+    return _encoded({name: value for name, value in members.items() if value})
+
+
+def _encoded(value: Any) -> Encoded:
+    return Encoded(msgspec.json.encode(value))
 
 
 def _web_address(text: str | None) -> str:

@@ -6,12 +6,10 @@ SQLite has one writer thread; PostgreSQL has a pool. Nothing else in the house o
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +25,7 @@ from vacancy.errors import StoreError
 from vacancy.store import bells
 from vacancy.store.bells import Bell
 from vacancy.store.prepared import Prepared, PreparedSelect
+from vacancy.store.threads import Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,15 +57,20 @@ class Tx:
     def write(self, statement: Prepared, rows: Sequence[Mapping[str, Any]]) -> int:
         """The hot path's way: how many rows were written, all rows' counts together."""
         sql, parameters = statement.ready(self.connection.dialect)
-        return self.connection.exec_driver_sql(sql, _as_the_driver_likes(map(parameters, rows))).rowcount
+        cursor = self.connection.connection.cursor()
+        if len(rows) == 1:
+            cursor.execute(sql, parameters(rows[0]))
+        else:
+            cursor.executemany(sql, list(map(parameters, rows)))
+        return cursor.rowcount
 
     def read(self, statement: PreparedSelect, row: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The hot path's way: the rows as plain tuples."""
         dialect = self.connection.dialect
         sql, parameters = statement.ready(dialect)
-        given = parameters(row)
-        found = self.connection.exec_driver_sql(sql, given if isinstance(given, dict) else tuple(given))
-        return statement.rows(dialect, found)
+        cursor = self.connection.connection.cursor()
+        cursor.execute(sql, parameters(row))
+        return statement.rows(dialect, cursor.fetchall())
 
     def now(self) -> datetime:
         """The same moment through the whole transaction; on PostgreSQL the database's, which all machines share."""
@@ -86,10 +90,6 @@ class Tx:
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-def _as_the_driver_likes(rows: Iterable[Any]) -> list[Any]:
-    return [row if isinstance(row, dict) else tuple(row) for row in rows]
-
-
 class Store:
     def __init__(self, url: str, clock: Clock, *, database_time: bool = True) -> None:
         """`database_time=False` makes a PostgreSQL store go by `clock`, as SQLite always does."""
@@ -99,11 +99,12 @@ class Store:
         self.bells: dict[str, Bell] = {name: Bell() for name in bells.NAMES}
         self._tx_clock = clock if self.is_sqlite or not database_time else None
         self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgres_engines(url)
+        self._driver_trouble: type[Exception] = self._writer.dialect.loaded_dbapi.OperationalError
         self._one_writer = threading.Lock()
         self._kept: Connection | None = None
         writers = 1 if self.is_sqlite else _POSTGRES_CONNECTIONS
-        self._write_threads = ThreadPoolExecutor(writers, thread_name_prefix="vacancy-write")
-        self._read_threads = ThreadPoolExecutor(_READERS, thread_name_prefix="vacancy-read")
+        self._write_threads = Threads(writers, "vacancy-write")
+        self._read_threads = Threads(_READERS, "vacancy-read")
 
     @property
     def path(self) -> Path | None:
@@ -111,17 +112,13 @@ class Store:
         return sqlite_path(self.url) if self.is_sqlite else None
 
     def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-        return asyncio.get_running_loop().run_in_executor(
-            self._write_threads, lambda: self.write_now(fn, *args, **kwargs)
-        )
+        return self._write_threads.run(lambda: self.write_now(fn, *args, **kwargs))
 
     def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-        return asyncio.get_running_loop().run_in_executor(
-            self._read_threads, lambda: self.read_now(fn, *args, **kwargs)
-        )
+        return self._read_threads.run(lambda: self.read_now(fn, *args, **kwargs))
 
     def write_now(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        with _speaking_plainly(), self._writing() as connection:
+        with self._speaking_plainly(), self._writing() as connection:
             tx = Tx(connection, self._tx_clock)
             result = fn(tx, *args, **kwargs)
         for name in tx.rung:
@@ -129,7 +126,7 @@ class Store:
         return result
 
     def read_now(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        with _speaking_plainly(), self._reader.begin() as connection:
+        with self._speaking_plainly(), self._reader.begin() as connection:
             return fn(Tx(connection, self._tx_clock), *args, **kwargs)
 
     @contextmanager
@@ -145,6 +142,14 @@ class Store:
             with self._kept.begin():
                 yield self._kept
 
+    @contextmanager
+    def _speaking_plainly(self) -> Iterator[None]:
+        try:
+            yield
+        except (OperationalError, self._driver_trouble) as error:
+            said = error.orig if isinstance(error, OperationalError) else error
+            raise StoreError(f"the database does not answer: {str(said).strip().splitlines()[0]}") from error
+
     async def listen(self) -> None:
         """Ring our bells for what other processes committed, until cancelled. Polling stays the truth beneath."""
         name = "vacancy.store.sqlite_listener" if self.is_sqlite else "vacancy.store.postgres_listener"
@@ -152,8 +157,8 @@ class Store:
         await module.listen(self.url, self.clock, lambda bell: self.bells[bell].ring())
 
     def close(self) -> None:
-        self._write_threads.shutdown(wait=True)
-        self._read_threads.shutdown(wait=True)
+        self._write_threads.close()
+        self._read_threads.close()
         if self._kept is not None:
             self._kept.close()
         self._writer.dispose()
@@ -162,14 +167,6 @@ class Store:
 
 def sqlite_path(url: str) -> Path:
     return Path(url.removeprefix("sqlite:///"))
-
-
-@contextmanager
-def _speaking_plainly() -> Iterator[None]:
-    try:
-        yield
-    except OperationalError as error:
-        raise StoreError(f"the database does not answer: {str(error.orig).strip().splitlines()[0]}") from error
 
 
 def connect_sqlite(path: Path, *, read_only: bool) -> sqlite3.Connection:
@@ -198,8 +195,8 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
         "sqlite://", creator=lambda: connect_sqlite(path, read_only=True), pool_size=_READERS, **pool
     )
     # A deferred BEGIN that turns into a write fails with "database is locked"; IMMEDIATE waits its turn instead.
-    event.listen(writer, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    event.listen(reader, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+    event.listen(writer, "begin", lambda connection: connection.connection.execute("BEGIN IMMEDIATE"))
+    event.listen(reader, "begin", lambda connection: connection.connection.execute("BEGIN"))
     return writer, reader
 
 

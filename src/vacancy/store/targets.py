@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, insert, or_, select, update
 
 from vacancy.clock import later
 from vacancy.errors import StoreError
@@ -22,26 +22,30 @@ _c: Final = targets.c
 
 # A lease that ends later than any lease can was written before the clock was set back.
 _LEASED: Final = and_(_c.lease_until > bindparam("now"), _c.lease_until <= bindparam("latest_lease"))
-_DUE: Final = or_(
-    _c.next_poll_at <= bindparam("now"),
-    _c.scheduled_at > bindparam("now"),
-    _c.next_poll_at > bindparam("latest_poll"),
+_IS_DUE: Final = case(
+    (
+        or_(
+            _c.next_poll_at <= bindparam("now"),
+            _c.scheduled_at > bindparam("now"),
+            _c.next_poll_at > bindparam("latest_poll"),
+        ),
+        1,
+    ),
+    else_=0,
 )
 _ASKABLE: Final = and_(_c.budget == bindparam("budget"), _c.configured, _c.paused_at.is_(None))
 _COUNT_LEASES: Final = PreparedSelect(select(func.count()).where(_c.budget == bindparam("budget"), _LEASED))
-_DUE_TARGETS: Final = PreparedSelect(
+# Those that are due come first; the first of the others says when to look again.
+_NEXT_TARGETS: Final = PreparedSelect(
     select(
         _c.target_id, _c.source, _c.key, _c.version, _c.known_version, _c.baseline_at, _c.recent_counts,
-        _c.last_complete_at, _c.failures, _c.last_error,
+        _c.last_complete_at, _c.failures, _c.last_error, _c.next_poll_at, _IS_DUE,
     )
-    .where(_ASKABLE, or_(_c.lease_until.is_(None), ~_LEASED), _DUE)
-    .order_by(_c.next_poll_at, _c.target_id)
+    .where(_ASKABLE, or_(_c.lease_until.is_(None), ~_LEASED))
+    .order_by(_IS_DUE.desc(), _c.next_poll_at, _c.target_id)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
 )  # fmt: skip
-_NEXT_DUE: Final = PreparedSelect(
-    select(func.min(_c.next_poll_at)).where(_ASKABLE, or_(_c.lease_until.is_(None), ~_LEASED))
-)
 _LEASE: Final = Prepared(
     update(targets)
     .where(_c.target_id == bindparam("id"))
@@ -86,7 +90,8 @@ def claim(
     free = min(allowed - leased, limits.here)
     if free <= 0:
         return Claimed((), None)
-    claims = tuple(_claim(row, *new_token(), state.slowed) for row in tx.read(_DUE_TARGETS, {**when, "most": free}))
+    rows = tx.read(_NEXT_TARGETS, {**when, "most": free})
+    claims = tuple(_claim(row, *new_token(), state.slowed) for *row, _, is_due in rows if is_due)
     if claims:
         leases = [
             {"id": c.target_id, "owner": c.lease_owner, "until": later(now, leases_s[c.source]), "at": now}
@@ -95,11 +100,11 @@ def claim(
         tx.write(_LEASE, leases)
     if len(claims) == free:
         return Claimed(claims, now)  # there may be more, as soon as a place is free
-    ((next_due,),) = tx.read(_NEXT_DUE, when)
-    return Claimed(claims, next_due)
+    *_, next_poll_at, _ = rows[len(claims)] if len(rows) > len(claims) else (None, 0)
+    return Claimed(claims, next_poll_at)
 
 
-def _claim(row: tuple[Any, ...], owner: str, trace_id: str, slowed: bool) -> Claim:
+def _claim(row: Sequence[Any], owner: str, trace_id: str, slowed: bool) -> Claim:
     target_id, source, key, version, known_version, baseline_at, counts, last_complete_at, failures, error = row
     return Claim(
         target_id,
