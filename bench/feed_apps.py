@@ -13,6 +13,8 @@ from fastapi import FastAPI
 from vacancy.clock import SystemClock
 from vacancy.settings import Settings
 from vacancy.store.engine import Store
+from vacancy.subscriptions.contacts import Secret
+from vacancy.subscriptions.rules import Desk
 from vacancy.web.app import create_app
 from vacancy.web.context import House
 
@@ -33,7 +35,9 @@ def our_app(database: Path) -> tuple[FastAPI, Store]:
     settings = Settings(database_url=f"sqlite:///{database}")
     clock = SystemClock()
     store = Store(settings.database_url, clock)
-    return create_app(House(store, settings, clock, dict)), store
+    return create_app(
+        House(store, settings, clock, Desk(settings.subscriptions, Secret(b"bench"), {}, lambda _: None), dict)
+    ), store
 
 
 class _Event(msgspec.Struct, rename="camel"):

@@ -16,7 +16,7 @@ from vacancy.model.availability import Claim
 from vacancy.model.catalogue import CatalogueAnswer, Refused
 from vacancy.net.client import Client
 from vacancy.pipeline import pace
-from vacancy.settings import SocSettings
+from vacancy.settings_sections import SocSettings
 from vacancy.simulator.catalogue import generate
 from vacancy.sources.base import Asked
 from vacancy.sources.soc import Soc

@@ -14,10 +14,12 @@ import structlog
 import uvicorn
 
 from vacancy import __version__
+from vacancy.channels import build as build_channels
 from vacancy.clock import Clock, Dice, SystemClock
 from vacancy.errors import UserError, VacancyError
 from vacancy.metrics import Metrics
 from vacancy.net.client import Client
+from vacancy.pipeline.fanout import FanOut
 from vacancy.pipeline.poll import Poller
 from vacancy.pipeline.upkeep import Upkeep
 from vacancy.runner import Loop, Runner, Stop
@@ -27,10 +29,13 @@ from vacancy.sources import by_name as source_by_name
 from vacancy.sources.base import Source
 from vacancy.store import migrate, upkeep
 from vacancy.store.engine import Store
+from vacancy.store.secret import find_secret
+from vacancy.subscriptions.contacts import Secret
+from vacancy.subscriptions.rules import Desk
 from vacancy.web.app import create_app
 from vacancy.web.context import House
 
-PARTS: Final = ("web", "poll")
+PARTS: Final = ("web", "poll", "fanout")
 _DRAIN_S: Final = 20.0
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -57,13 +62,25 @@ class Engine:
     metrics: Metrics
     intervals: Mapping[str, float] = field(default_factory=dict)
     lists: tuple[Source, ...] = ()
+    _by_name: dict[str, Source | None] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         """For an operator's hand, whether or not it is polled now."""
-        found = source_by_name(name, self.settings, self.client, self.store)
+        found = self.find_source(name)
         if found is None:
             raise UserError("target_not_found", f"there is no source {name}")
         return found
+
+    def find_source(self, name: str) -> Source | None:
+        if name not in self._by_name:
+            self._by_name[name] = source_by_name(name, self.settings, self.client, self.store)
+        return self._by_name[name]
+
+    def desk(self) -> Desk:
+        """Where subscriptions are taken. The server's key is needed from here on."""
+        given = self.settings.secret_key
+        key = find_secret(given.get_secret_value() if given else None, self.store.path)
+        return Desk(self.settings.subscriptions, Secret(key), build_channels(self.settings), self.find_source)
 
 
 @asynccontextmanager
@@ -87,12 +104,15 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
         loops = [Loop("listen", _listening(parts.store))]
         if "poll" in only:
             loops += [Loop("poll", parts.poller.run), Loop("upkeep", Upkeep(parts.store, settings.retention).run)]
+        if "fanout" in only:
+            loops.append(Loop("fanout", FanOut(parts.store, parts.clock, parts.metrics).run))
         runner: Runner | None = None
         if "web" in only:
             house = House(
                 parts.store,
                 settings,
                 parts.clock,
+                parts.desk(),
                 lambda: runner.health() if runner else {},
                 metrics=parts.metrics,
                 intervals=parts.intervals,

@@ -61,7 +61,7 @@ def _call(module: str, verb: str, context: typer.Context, *arguments: Any, **opt
 @app.command()
 def serve(
     context: typer.Context,
-    only: Annotated[str, typer.Option(help="The parts to run, with commas: web, poll. All, if not given.")] = "",
+    only: Annotated[str, typer.Option(help="Parts to run, with commas: web, poll, fanout. All, if not given.")] = "",
 ) -> None:
     """Poll, and serve pages and events, until stopped."""
     _call("serve", "serve", context, only)

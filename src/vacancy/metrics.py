@@ -39,6 +39,7 @@ class Metrics:
         )  # fmt: skip
         self._polled: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._events = self._counter("events", "Events raised, by the state they lead to.", "source", "status")
+        self._queued = self._counter("notifications_queued", "Rows that fan-out put into the queue.")
         self._requests = self._counter("http_requests", "Requests answered.", "route", "status")
         self._last_complete = self._gauge(
             "last_complete_timestamp_seconds", "When a target last gave a whole answer.", "source", "key"
@@ -64,6 +65,9 @@ class Metrics:
 
     def raised(self, source: str, status: str, count: int) -> None:
         self._events.labels(source, status).inc(count)
+
+    def queued(self, count: int) -> None:
+        self._queued.inc(count)
 
     def served(self, route: str, status: int) -> None:
         self._requests.labels(route, str(status)).inc()

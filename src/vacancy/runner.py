@@ -40,13 +40,17 @@ class Stop:
         """Until asked to stop, or for that long on the clock. True when asked."""
         if self.requested or timeout is None:
             return await self._asked.wait()
-        naps = (asyncio.ensure_future(self._clock.sleep(timeout)), asyncio.ensure_future(self._asked.wait()))
-        try:
-            await asyncio.wait(naps, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for nap in naps:
-                nap.cancel()
+        await self.wait_for(self._clock.sleep(timeout))
         return self.requested
+
+    async def wait_for(self, other: Awaitable[object]) -> None:
+        """Until this happens, or until asked to stop."""
+        either = (asyncio.ensure_future(other), asyncio.ensure_future(self._asked.wait()))
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in either:
+                each.cancel()
 
 
 @dataclass(frozen=True)

@@ -3,169 +3,56 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, cast, get_args, get_origin
-from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
-from pydantic import model_validator as rule
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from vacancy.errors import SettingsError
-from vacancy.model.terms import parse_campus, parse_term
+from vacancy.settings_sections import (
+    LogLevel,
+    RetentionSettings,
+    Secret,
+    Section,
+    SocSettings,
+    SubscriptionSettings,
+    WebSettings,
+    database_url_of,
+    http_url_of,
+)
 
 PREFIX: Final = "VACANCY_"
 CONFIG_ENV: Final = "VACANCY_CONFIG"
-POLITE_S: Final = MappingProxyType({"interval_s": 5, "catalogue_interval_s": 60})
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-def is_loopback_host(host: str) -> bool:
-    """By its spelling alone; what a name resolves to is checked when the connection is made."""
-    host = host.rstrip(".").lower()
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _split(text: str) -> SplitResult:
-    parts = urlsplit(text)
-    _ = parts.port  # reading it is what checks it
-    return parts
-
-
-def _database_url(text: str) -> str:
-    scheme, _, rest = text.partition("://")
-    if scheme == "sqlite":
-        if not rest.startswith("/") or rest == "/" or "?" in rest or ":memory:" in rest:
-            raise ValueError("must name a file, such as sqlite:///vacancy.db; a database in memory forgets")
-        return text
-    if scheme not in ("postgresql", "postgresql+psycopg"):
-        raise ValueError("must start with sqlite:/// or postgresql+psycopg://")
-    _split(text)
-    return f"postgresql+psycopg://{rest}"
-
-
-def _http_url(text: str) -> str:
-    parts = _split(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("must be an address that starts with http:// or https://")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError("must not hold a user, a query or a fragment")
-    return text.rstrip("/")
-
-
-def _upstream_url(text: str) -> str:
-    text = _http_url(text)
-    parts = _split(text)
-    if parts.scheme != "https" and not is_loopback_host(parts.hostname or ""):
-        raise ValueError("must start with https://; plain http is for this machine alone (127.0.0.1, localhost)")
-    return text
-
-
-def _not_blank(secret: SecretStr | None) -> SecretStr | None:
-    if secret is not None and not secret.get_secret_value().strip():
-        raise ValueError("must not be blank; leave it out instead")
-    return secret
-
-
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
-def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(values))
-
-
-Secret = Annotated[SecretStr | None, AfterValidator(_not_blank)]
-Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda text: ipaddress.ip_network(str(text)))]
-Terms = Annotated[tuple[Annotated[str, AfterValidator(parse_term)], ...], AfterValidator(_unique)]
-Campuses = Annotated[tuple[Annotated[str, AfterValidator(parse_campus)], ...], AfterValidator(_unique)]
-LogLevel = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_lower)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class WebSettings(Section):
-    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 or :: means all.")
-    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
-    admin_token: Secret = Field(default=None, description="Will open the admin pages; there are none yet.")
-    trusted_proxies: tuple[Network, ...] = Field(
-        default=(), description="Networks of the proxies whose word on the client's address is believed."
-    )
-    max_streams: int = Field(default=1000, ge=1, le=100_000, description="Most live event streams open at one time.")
-
-
-class SocSettings(Section):
-    enabled: bool = Field(default=True, description="Poll the course lists, once terms are named; false rests them.")
-    base_url: Annotated[str, AfterValidator(_upstream_url)] = Field(
-        default="https://classes.rutgers.edu/soc/api",
-        description="Where the lists are; https, or http on this machine.",
-    )
-    terms: Terms = Field(default=(), description="Terms to poll, such as 12025 (spring 2025); none, none is polled.")
-    campuses: Campuses = Field(default=("NB",), min_length=1, description="Campuses to poll: NB, NK, CM.")
-    interval_s: float = Field(
-        default=15, gt=0, le=3600, description="Seconds between two polls of a list; under 5 on this machine alone."
-    )
-    jitter: float = Field(default=0.3, ge=0, le=0.5, description="Share by which the interval varies; 0 is not at all.")
-    catalogue_interval_s: float = Field(
-        default=600, gt=0, le=86_400, description="Seconds between two catalogues; under 60 on this machine alone."
-    )
-    fetch_timeout_s: float = Field(default=15, gt=0, le=300, description="Seconds after which a list is given up.")
-    catalogue_timeout_s: float = Field(default=120, gt=0, le=3600, description="The same for a catalogue.")
-
-    @rule(mode="after")
-    def _together(self) -> SocSettings:
-        wrong: list[InitErrorDetails] = []
-        if "enabled" in self.model_fields_set and self.enabled and not self.terms:
-            wrong.append(_wrong("terms", self.terms, "must name at least one term, such as 12025, when soc is enabled"))
-        if not is_loopback_host(_split(self.base_url).hostname or ""):
-            wrong += [
-                _wrong(name, getattr(self, name), f"must be at least {least} s, except for a loopback base_url")
-                for name, least in POLITE_S.items()
-                if getattr(self, name) < least
-            ]
-        if wrong:
-            raise ValidationError.from_exception_data("soc", wrong)
-        return self
-
-
-class RetentionSettings(Section):
-    events_days: int = Field(default=30, ge=1, le=3650, description="Days that events are kept.")
-    closed_items_days: int = Field(default=90, ge=1, le=3650, description="The same for the state of a closed item.")
-
-
 class Settings(Section):
-    database_url: Annotated[str, AfterValidator(_database_url)] = Field(
+    database_url: Annotated[str, AfterValidator(database_url_of)] = Field(
         default="sqlite:///vacancy.db", description="Where everything is kept: sqlite:///FILE or postgresql+psycopg://…"
     )
-    base_url: Annotated[str, AfterValidator(_http_url)] = Field(
+    base_url: Annotated[str, AfterValidator(http_url_of)] = Field(
         default="http://127.0.0.1:8000", description="The public address, as links that leave this machine name it."
     )
-    secret_key: Secret = Field(default=None, description="Will key the hashes of contacts; nothing needs it yet.")
+    secret_key: Secret = Field(
+        default=None,
+        description="Keys the hashes of contacts; made and kept beside an SQLite database when not set.",
+    )
     log_format: Literal["auto", "console", "json"] = Field(
         default="auto", description="How log lines look; auto is console on a terminal and json elsewhere."
     )
     log_level: LogLevel = Field(default="info", description="The least important lines that are still written.")
     web: WebSettings = WebSettings()
     soc: SocSettings = SocSettings()
+    subscriptions: SubscriptionSettings = SubscriptionSettings()
     retention: RetentionSettings = RetentionSettings()
-
-
-def _wrong(name: str, value: object, message: str) -> InitErrorDetails:
-    return {"type": PydanticCustomError("together", "{problem}", {"problem": message}), "loc": (name,), "input": value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from vacancy.cli import app
 from vacancy.errors import CODES
 from vacancy.metrics import Metrics
 from vacancy.settings import CONFIG_ENV, render_docs, table
+from vacancy.store.event_feed import HIDDEN
 from vacancy.store.schema import open_events
 
 ROOT: Final = Path(__file__).parents[2]
@@ -144,7 +145,7 @@ def test_error_codes_are_all_told_and_true() -> None:
 
 def test_the_fields_of_an_event_are_all_told_and_true() -> None:
     told = dict(_ROW.findall(_section(_text("docs/contracts.md"), "## The event")))
-    shown = [column.name for column in open_events.c if column.name != "fanned_out_at"]
+    shown = [column.name for column in open_events.c if column.name not in HIDDEN]
     assert told == {to_camel(name): name for name in shown}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vacancy.clock import SystemClock
 from vacancy.model.availability import Claim, Complete, Failed, Trouble, Unchanged
 from vacancy.net.client import Client
-from vacancy.settings import SocSettings
+from vacancy.settings_sections import SocSettings
 from vacancy.simulator.server import Simulator
 from vacancy.sources.soc import Soc, read_open_list
 

@@ -15,7 +15,7 @@ from tests.support.lists import Hand, Lists, some
 from vacancy.errors import StoreError
 from vacancy.pipeline.upkeep import Upkeep
 from vacancy.runner import Stop
-from vacancy.settings import RetentionSettings
+from vacancy.settings_sections import RetentionSettings
 from vacancy.store import events, house, migrate, upkeep
 from vacancy.store.engine import Store
 from vacancy.store.schema import availability, targets

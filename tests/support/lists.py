@@ -10,6 +10,7 @@ from vacancy.clock import Clock, Dice
 from vacancy.model.availability import Answer, Claim, Complete, Failed, Item, Policy, PollOutcome, Question
 from vacancy.model.events import Description
 from vacancy.model.state import TargetState
+from vacancy.model.topics import ItemName, Topic
 from vacancy.pipeline import pace
 from vacancy.pipeline.settle import Settled, settle_answer, settle_failure
 from vacancy.store import targets
@@ -32,6 +33,7 @@ class Lists:
         self.known_keys = known
         self.policy = Policy(interval_s=15.0, jitter=jitter, fetch_timeout_s=15.0)
         self.answers: dict[str, PollOutcome] = {}
+        self.courses: dict[str, str] = {}
 
     def questions(self) -> Sequence[Question]:
         return [Question(self.name, key, self.question) for key in self.keys]
@@ -46,7 +48,25 @@ class Lists:
         return self.known_keys
 
     def describe(self, tx: Tx, key: str, items: Sequence[Item]) -> Mapping[str, Description]:
-        return {item.key: Description((f"soc:{key}:{item.key}",), {"index": item.key}) for item in items}
+        return {item.key: Description(self._topics(key, item.key), {"index": item.key}) for item in items}
+
+    def _topics(self, key: str, item_key: str) -> tuple[str, ...]:
+        course = self.courses.get(item_key)
+        return (f"soc:{key}:{item_key}", *([f"soc:{key}:course/{course}"] if course else []))
+
+    def topic(self, name: str) -> Topic:
+        _, key, rest = name.split(":", 2)
+        return Topic(name, self.name, key, None if rest.startswith("course/") else rest)
+
+    def section_of(self, tx: Tx, topic: Topic) -> int | None:
+        return None
+
+    def items_of(self, tx: Tx, topic: Topic) -> Sequence[ItemName]:
+        assert topic.target_key is not None
+        if topic.item_key:
+            return [ItemName(topic.target_key, topic.item_key)]
+        course = topic.name.partition("course/")[2]
+        return [ItemName(topic.target_key, item) for item, belongs in self.courses.items() if belongs == course]
 
     def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
         return sha1(f"{key}|{item_key}|{status_after}|{episode}:{windows}".encode(), usedforsecurity=False).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,7 +53,14 @@ class Call:
         return Answer(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent[1:]))
 
 
-def begin(app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Call:
+def begin(
+    app: ASGIApp,
+    target: str,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+    client: str = "127.0.0.1",
+) -> Call:
     path, _, query = target.partition("?")
     gone = asyncio.Event()
     asked = False
@@ -62,7 +70,7 @@ def begin(app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, 
         nonlocal asked
         if not asked:
             asked = True
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
         await gone.wait()
         return {"type": "http.disconnect"}
 
@@ -73,7 +81,7 @@ def begin(app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, 
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": method,
         "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
         "headers": [(b"host", b"test"), *((k.lower().encode(), v.encode()) for k, v in (headers or {}).items())],
-        "client": ("127.0.0.1", 1), "server": ("test", 80),
+        "client": (client, 1), "server": ("test", 80),
     }  # fmt: skip
     return Call(asyncio.ensure_future(_run(app, scope, receive, send)), gone, sent)
 
@@ -89,6 +97,24 @@ async def get(app: ASGIApp, target: str, method: str = "GET", headers: Mapping[s
 def ask(app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
     """For a test without a loop of its own."""
     return asyncio.run(get(app, target, method, headers))
+
+
+def send(
+    app: ASGIApp,
+    method: str,
+    target: str,
+    body: object = None,
+    headers: Mapping[str, str] | None = None,
+    client: str = "127.0.0.1",
+) -> Answer:
+    """A request with a body of JSON, or of bytes as they are."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
+    said = {"content-type": "application/json", **(headers or {})}
+
+    async def story() -> Answer:
+        return await begin(app, target, method, said, content, client).answer()
+
+    return asyncio.run(story())
 
 
 async def until(true: Callable[[], object]) -> None:

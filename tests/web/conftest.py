@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import pytest
 from fastapi import FastAPI
 from tests.support.clock import ManualClock
+from tests.support.desks import make_desk
 
 from vacancy.clock import Dice
-from vacancy.settings import Settings, WebSettings
+from vacancy.settings import Settings
+from vacancy.settings_sections import WebSettings
 from vacancy.store.engine import Store
 from vacancy.web.app import create_app
 from vacancy.web.context import House
@@ -18,6 +20,7 @@ def make_house(store: Store, clock: ManualClock) -> House:
         store,
         Settings(web=WebSettings(max_streams=2)),
         clock,
+        make_desk(),
         loops=lambda: {"poll": "running"},
         intervals={"soc": 15.0},
         dice=Dice(1),

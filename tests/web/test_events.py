@@ -194,7 +194,7 @@ def test_a_commit_of_another_process_is_seen_at_once(sqlite_app: FastAPI, sqlite
 def test_another_machine_is_believed_after_a_second_without_a_ring(
     postgres_store: Store, clock: ManualClock, sqlite_house: House
 ) -> None:
-    house = House(postgres_store, sqlite_house.settings, clock, loops=dict)
+    house = House(postgres_store, sqlite_house.settings, clock, sqlite_house.desk, loops=dict)
     app = create_app(house)
     other = Store(postgres_store.url, clock)
     try:

@@ -10,6 +10,7 @@ from tests.support.rows import insert_target
 from tests.web.calling import ask, broken, fill
 
 from vacancy.errors import StoreError
+from vacancy.store import migrate
 from vacancy.store.engine import Tx
 from vacancy.web.app import create_app
 from vacancy.web.context import House
@@ -59,7 +60,7 @@ def test_not_ready_with_another_schema(app: FastAPI, house: House) -> None:
         tx.execute(text("UPDATE alembic_version SET version_num = '0000'"))
 
     def mend(tx: Tx) -> None:
-        tx.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+        tx.execute(text("UPDATE alembic_version SET version_num = :head"), {"head": migrate.HEAD})
 
     house.store.write_now(age)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Final
 
 _SEASONS: Final = {
@@ -11,6 +12,7 @@ _SEASONS: Final = {
     "SU": "7", "SUM": "7", "SUMMER": "7",
     "F": "9", "FA": "9", "FALL": "9",
 }  # fmt: skip
+_LAST_DAYS: Final = {"0": (1, 31), "1": (5, 31), "7": (8, 31), "9": (12, 31)}
 _NAMES: Final = {"0": "Winter", "1": "Spring", "7": "Summer", "9": "Fall"}
 # Years outside this span are typing mistakes; without it `19991` would read as term 1 of the year 9991.
 _YEARS: Final = range(1990, 2100)
@@ -36,6 +38,12 @@ def parse_campus(text: str) -> str:
     if not _CAMPUS.fullmatch(campus):
         raise ValueError(f"{text!r} is not a campus code; write NB, NK or CM")
     return campus
+
+
+def is_over(term: str, today: date) -> bool:
+    """Surely so: the last day on which anybody could still want to get in, and some more."""
+    month, day = _LAST_DAYS[term[0]]
+    return today > date(int(term[1:]), month, day)
 
 
 def term_name(term: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from yarl import URL
 
 from vacancy.errors import VacancyError
-from vacancy.settings import is_loopback_host
+from vacancy.settings_sections import is_loopback_host
 
 AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]
 

@@ -3,16 +3,17 @@ nor the state without its edge: whatever kills us leaves both or neither."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha1
 from typing import Final
 
 from vacancy.model.availability import Answer, Complete, Item
+from vacancy.model.events import Description
 from vacancy.model.state import Changes, ItemState, TargetState
 from vacancy.sources.base import Source
-from vacancy.store import availability, events
+from vacancy.store import availability, events, ids, subscriptions
 from vacancy.store.engine import Tx
 from vacancy.store.events import Edge, Sighting
 
@@ -41,20 +42,25 @@ class Emission:
 
 def emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission:
     """The caller has won the target's row in this transaction. `state` follows; if the commit fails, drop it."""
+    if changes.opened or changes.closed or not changes.raises:
+        ids.emit_alone(tx)
     before = {key: state.items[key] for key in changes.closed}
     closed_at = {item.key: state.items[item.key].closed_at for item in changes.opened if item.key in state.items}
     _write_items(tx, scene, state, changes)
     if not changes.raises:
+        subscriptions.baseline_taken(tx, scene.target_id, scene.source.name, scene.key)
         return Emission()
     openings = [
         _Change(item, state.items[item.key], is_opening=True, since=closed_at.get(item.key)) for item in changes.opened
     ]
-    closings = [
-        _Change(Item(key, item.group), item, is_opening=False, since=None)
-        for key, item in before.items()
-        if scene.source.policy.records_close
-    ]
-    numbers = _append(tx, scene, openings + closings)
+    closings = [_Change(Item(key, item.group), item, is_opening=False, since=None) for key, item in before.items()]
+    if not openings and not closings:
+        return Emission()
+    about = scene.source.describe(tx, scene.key, [change.item for change in openings + closings])
+    closed = [(topic, change.item.key) for change in closings for topic in about[change.item.key].topics]
+    subscriptions.items_closed(tx, closed)
+    told = closings if scene.source.policy.records_close else []
+    numbers = _append(tx, scene, openings + told, about)
     return Emission(tuple(numbers[: len(openings)]), tuple(numbers[len(openings) :]))
 
 
@@ -84,10 +90,7 @@ def _write_items(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> 
             state.put(key, item)
 
 
-def _append(tx: Tx, scene: Scene, changed: Sequence[_Change]) -> list[int]:
-    if not changed:
-        return []
-    about = scene.source.describe(tx, scene.key, [change.item for change in changed])
+def _append(tx: Tx, scene: Scene, changed: Sequence[_Change], about: Mapping[str, Description]) -> list[int]:
     edges = [
         Edge(
             item_key=change.item.key,

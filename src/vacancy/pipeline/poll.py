@@ -152,13 +152,7 @@ class Poller:
     async def _rest(self, stop: Stop, heard: int, seconds: float) -> None:
         seconds = min(seconds, _LONGEST_REST_S)
         self._wake_at = self._clock.monotonic() + seconds
-        rung = asyncio.ensure_future(self._bell.wait(heard, self._clock, seconds))
-        stopped = asyncio.ensure_future(stop.wait(None))
-        try:
-            await asyncio.wait((rung, stopped), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            rung.cancel()
-            stopped.cancel()
+        await stop.wait_for(self._bell.wait(heard, self._clock, seconds))
 
     async def _reap(self) -> None:
         for running in self._running.values():

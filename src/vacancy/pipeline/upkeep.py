@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 
+from vacancy.model.terms import is_over
 from vacancy.runner import Stop
-from vacancy.settings import RetentionSettings
-from vacancy.store import availability, events, section_status
+from vacancy.settings_sections import RetentionSettings
+from vacancy.store import availability, events, idempotency, notifications, section_status, subscriptions
 from vacancy.store import upkeep as store_upkeep
 from vacancy.store.engine import Store, Tx
+from vacancy.subscriptions.rules import CONFIRM_WITHIN
 
 _EVERY_S: Final = 60.0
 _BITE: Final = 500
@@ -51,4 +53,21 @@ def prune(tx: Tx, retention: RetentionSettings) -> int:
         events.prune(tx, old_events, _BITE)
         + availability.prune_closed(tx, old_items, _BITE)
         + section_status.prune(tx, old_events, _BITE)
+        + notifications.prune(tx, old_events, _BITE)
+        + _end_subscriptions(tx, now, retention)
+    )
+
+
+def _end_subscriptions(tx: Tx, now: datetime, retention: RetentionSettings) -> int:
+    """Those that nobody confirmed, those whose term is over, and what is left of those that ended long ago."""
+    over = sum(
+        subscriptions.end_of_term(tx, now, term, _BITE)
+        for term in subscriptions.terms_not_watched(tx)
+        if is_over(term, now.date())
+    )
+    return (
+        over
+        + subscriptions.end_unconfirmed(tx, now, now - CONFIRM_WITHIN, _BITE)
+        + subscriptions.prune_ended(tx, now - timedelta(days=retention.subscriptions_days), _BITE)
+        + idempotency.prune(tx, now - timedelta(days=1), _BITE)
     )

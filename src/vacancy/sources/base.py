@@ -17,6 +17,7 @@ from vacancy.model.availability import (
     Taken,
 )
 from vacancy.model.events import Description
+from vacancy.model.topics import ItemName, Topic
 from vacancy.store.engine import Tx
 
 
@@ -50,6 +51,15 @@ class Source(Asked, Protocol):
 
     def describe(self, tx: Tx, key: str, items: Sequence[Item]) -> Mapping[str, Description]:
         """Topics, payload and address of these items, for all of them in one query."""
+
+    def topic(self, name: str) -> Topic:
+        """What a subscription to this name waits for, in its one spelling. UserError if nothing could ever come."""
+
+    def section_of(self, tx: Tx, topic: Topic) -> int | None:
+        """The catalogue's row of the topic's section, if there is one yet; UserError if it is somewhere else."""
+
+    def items_of(self, tx: Tx, topic: Topic) -> Sequence[ItemName]:
+        """The items that the topic takes in, as far as they are known now."""
 
     def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
         """What makes this edge itself: `windows` are whole 3-minute spans since the item's last recorded close."""

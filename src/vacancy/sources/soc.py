@@ -24,9 +24,11 @@ from vacancy.model.availability import (
 )
 from vacancy.model.catalogue import CatalogueAnswer, Refused, SectionFacts
 from vacancy.model.events import Description
+from vacancy.model.topics import ItemName, Topic
 from vacancy.net.client import Client, Reach
-from vacancy.settings import Settings, SocSettings
-from vacancy.sources import soc_catalogue
+from vacancy.settings import Settings
+from vacancy.settings_sections import SocSettings
+from vacancy.sources import soc_catalogue, soc_topics
 from vacancy.sources.base import ReferenceSource, Source
 from vacancy.sources.soc_catalogue import SocCatalogue
 from vacancy.sources.soc_http import fetch
@@ -76,6 +78,15 @@ class Soc:
         facts = catalogue.describe(tx, term, campus, indexes)
         return {index: _description(term, campus, index, facts.get(index)) for index in indexes}
 
+    def topic(self, name: str) -> Topic:
+        return soc_topics.read_topic(self._settings, name)
+
+    def section_of(self, tx: Tx, topic: Topic) -> int | None:
+        return soc_topics.section_of(tx, topic)
+
+    def items_of(self, tx: Tx, topic: Topic) -> Sequence[ItemName]:
+        return soc_topics.items_of(tx, topic)
+
     def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
         term, campus = key.split("|")
         named = f"{term}|{campus}|{item_key}|{status_after}|{episode}:{windows}"
@@ -108,10 +119,6 @@ def address(settings: SocSettings, page: str, key: str) -> str:
     return f"{settings.base_url.rstrip('/')}/{page}?year={term[1:]}&term={term[0]}&campus={campus}"
 
 
-def registration_link(term: str, index: str) -> str:
-    return f"https://sis.rutgers.edu/soc/#keyword={index}&semester={term}"
-
-
 def _are_indexes(members: Sequence[str]) -> bool:
     """Over the whole list at once: asking each member would cost more than reading them."""
     joined = ",".join(members).encode(errors="replace")
@@ -126,7 +133,7 @@ def _is_index(member: str) -> bool:
 
 def _description(term: str, campus: str, index: str, facts: SectionFacts | None) -> Description:
     topics = [f"{NAME}:{term}:{campus}:{index}"]
-    payload = {"term": term, "campus": campus, "index": index, "link": registration_link(term, index)}
+    payload = {"term": term, "campus": campus, "index": index, "link": soc_topics.section_link(term, index)}
     if facts is None:
         return Description(tuple(topics), payload, None, term, campus, index)
     topics.append(f"{NAME}:{term}:{campus}:course/{facts.course_string}")

@@ -10,7 +10,8 @@ from vacancy.clock import Clock
 
 EVENTS: Final = "events"  # open_events has grown
 TARGETS: Final = "targets"  # a target was added, or is wanted sooner
-NAMES: Final = (EVENTS, TARGETS)
+NOTIFICATIONS: Final = "notifications"  # somebody waits to be told
+NAMES: Final = (EVENTS, TARGETS, NOTIFICATIONS)
 
 
 class Bell:

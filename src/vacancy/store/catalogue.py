@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, insert, select, text, update
 
 from vacancy.model.availability import CLOSED, OPEN
 from vacancy.model.catalogue import CatalogueAnswer, Course, Known, Refused, Section, SectionFacts, Swap
+from vacancy.store import subscriptions
 from vacancy.store.catalogue_plan import (
     CourseRow,
     Placed,
@@ -110,6 +111,8 @@ def swap(tx: Tx, now: datetime, answer: CatalogueAnswer, *, despite_shrinking: b
     _write_courses(tx, now, answer, plan)
     _write_sections(tx, now, answer, plan)
     _write_status_events(tx, answer, plan)
+    if plan.indexes_changed:
+        subscriptions.resolve_sections(tx, answer.term, answer.campus)
     _tell_targets(tx, answer, plan)
     _write_catalogue(tx, now, answer, plan, exists=base is not None)
     return Swap(

@@ -1,6 +1,6 @@
 """Readers of open_events. An event never changes once it is committed, so it is encoded here once, for every reader.
 
-`fanned_out_at` is the one column that does change; it is the pipeline's own and is not shown.
+What fan-out notes on an event is all that does change; it is the pipeline's own and is not shown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vacancy.store.schema import house, open_events
 PRUNED_TO: Final = "events_pruned_to"
 
 _AS_TEXT: Final = ("event_at", "payload", "topics")
-_HIDDEN: Final = "fanned_out_at"
+HIDDEN: Final = ("fanned_out_at", "fanout_topic", "fanout_after")
 
 
 class _Shown(msgspec.Struct, rename="camel"):
@@ -56,7 +56,7 @@ class _Shown(msgspec.Struct, rename="camel"):
 _COLUMNS: Final = [
     type_coerce(column, Text).label(column.name) if column.name in _AS_TEXT else column
     for column in open_events.c
-    if column.name != _HIDDEN
+    if column.name not in HIDDEN
 ]
 _ID, _EVENT_AT, _PAYLOAD, _SOURCE, _STATUS, _TOPICS = (
     [column.name for column in _COLUMNS].index(name)

@@ -21,7 +21,11 @@ from vacancy.store.schema import open_events
 PRUNED_TO: Final = "events_pruned_to"
 _APPEND: Final = Prepared(
     insert(open_events),
-    tuple(column.name for column in open_events.c if column.name not in ("subscription_id", "fanned_out_at")),
+    tuple(
+        column.name
+        for column in open_events.c
+        if column.name not in ("subscription_id", "fanout_topic", "fanout_after")
+    ),
 )
 _NEWEST_BEFORE: Final = (
     select(func.max(open_events.c.open_event_id)).where(open_events.c.event_at < bindparam("before")).limit(1)
@@ -96,6 +100,8 @@ def _row(sighting: Sighting, edge: Edge, number: int, lead: int) -> Mapping[str,
         "episode": edge.episode,
         "lead_event_id": lead,
         "topics": about.topics,
+        # Nobody is told of a close: it has nothing to fan out.
+        "fanned_out_at": None if edge.is_opening else sighting.seen_at,
     }
 
 

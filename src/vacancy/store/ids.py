@@ -16,8 +16,22 @@ _SEQUENCES: Final[dict[Numbered, str]] = {
 }
 _LAST_OF_SQLITE: Final = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
 _NEXT_OF_POSTGRES: Final = text("SELECT nextval(CAST(:name AS regclass)) FROM generate_series(1, :count)")
-# Held until the commit: whoever draws a number after us also commits after us, so a cursor never skips an event.
 _ONE_EMITTER: Final = text("SELECT pg_advisory_xact_lock(7310592047)")
+_NO_EMITTER: Final = text("SELECT pg_advisory_xact_lock_shared(7310592047)")
+
+
+def emit_alone(tx: Tx) -> None:
+    """Before anything of an edge is written, and until the commit. Whoever draws a number after us also commits after
+    us, so a cursor never skips an event; and nobody subscribes between the edge and its commit, to be told what is not
+    true any more and then to be passed over."""
+    if tx.dialect == "postgresql":
+        tx.execute(_ONE_EMITTER)
+
+
+def hold_edges_off(tx: Tx) -> None:
+    """For whoever reads what is open and acts on it: no edge is committed between the two. Many may at a time."""
+    if tx.dialect == "postgresql":
+        tx.execute(_NO_EMITTER)
 
 
 def draw(tx: Tx, table: Numbered, count: int) -> list[int]:
@@ -26,6 +40,6 @@ def draw(tx: Tx, table: Numbered, count: int) -> list[int]:
         last: int = tx.execute(_LAST_OF_SQLITE, {"name": table}).scalar() or 0
         return list(range(last + 1, last + count + 1))
     if table == "open_events":
-        tx.execute(_ONE_EMITTER)
+        emit_alone(tx)
     rows = tx.execute(_NEXT_OF_POSTGRES, {"name": _SEQUENCES[table], "count": count})
     return sorted(rows.scalars())

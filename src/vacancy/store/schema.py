@@ -142,7 +142,11 @@ open_events = _table(
     Column("episode", Integer, nullable=False),
     Column("lead_event_id", _id),
     Column("topics", Json, nullable=False),
+    # How far fan-out came, kept with the event so that any process may go on: a topic's place in the list, and the
+    # last subscription of it. `fanned_out_at` ends it; a close is never fanned out and is born with it.
     Column("fanned_out_at", Utc),
+    Column("fanout_topic", Integer, nullable=False, server_default=text("0")),
+    Column("fanout_after", _id, nullable=False, server_default=text("0")),
     # An item's history, newest first.
     Index("ix_open_events_item", "source", "target_key", "item_key", "open_event_id"),
     # Fan-out asks for what is not yet fanned out; almost nothing ever is.
@@ -234,4 +238,102 @@ section_status_events = _table(
     Column("snapshot_received_at", Utc, nullable=False),
     Index("ix_section_status_events_section", "section_id", "snapshot_received_at"),
     Index("ix_section_status_events_received", "snapshot_received_at"),
+)
+
+subscriptions = _table(
+    "subscriptions",
+    Column("subscription_id", _id, primary_key=True),
+    Column("topic", String(300), nullable=False),
+    Column("source", String(64), nullable=False),
+    # Set for a topic of one item: it is guarded by the last known status, a wider one by item and episode.
+    Column("target_key", String(128)),
+    Column("item_key", String(200)),
+    Column("section_id", Integer, ForeignKey("sections.section_id", ondelete="SET NULL")),
+    Column("term_id", String(5)),
+    Column("campus_code", String(16)),
+    Column("index_number", String(5)),
+    Column("contact_type", String(16), nullable=False),
+    Column("contact_value", Text),  # blanked when it ends; the hash stays
+    Column("contact_hash", String(64), nullable=False),
+    Column("locale", String(16), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("is_verified", Boolean, nullable=False, server_default=text("false")),
+    Column("created_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Column("last_notified_at", Utc),
+    Column("last_known_section_status", String(8), nullable=False, server_default=text("'Unknown'")),
+    # The newest event when it began: what had opened before is told in the answer, not in a message.
+    Column("since_event_id", _id, nullable=False, server_default=text("0")),
+    Column("max_notifications", Integer, nullable=False),
+    Column("notified_count", Integer, nullable=False, server_default=text("0")),
+    Column("wants_open", Boolean, nullable=False, server_default=text("true")),
+    Column("snooze_until", Utc),
+    Column("unsubscribe_token", String(64), nullable=False, unique=True),
+    Column("manage_token", String(64), nullable=False),
+    Column("verification_nonce", String(64)),
+    Column("metadata", Json, nullable=False),
+    # Fan-out goes through a topic in order of numbers; PostgreSQL sorts the topic anew for each chunk without this.
+    Index("ix_subscriptions_topic", "topic", "subscription_id"),
+    Index("ix_subscriptions_contact", "contact_hash", "contact_type"),
+    # What the catalogue may yet resolve; what a day-old link no longer confirms.
+    Index("ix_subscriptions_unresolved", "term_id", "campus_code", "index_number",
+          postgresql_where=text("section_id IS NULL AND index_number IS NOT NULL"),
+          sqlite_where=text("section_id IS NULL AND index_number IS NOT NULL")),
+    Index("ix_subscriptions_status", "status", "updated_at",
+          postgresql_where=text("status IN ('pending', 'unsubscribed')"),
+          sqlite_where=text("status IN ('pending', 'unsubscribed')")),
+    # One live subscription for a contact and a topic, whether or not the catalogue knows the section.
+    Index("uq_subscriptions_live", "topic", "contact_hash", "contact_type", unique=True,
+          postgresql_where=text("status IN ('pending', 'active', 'paused')"),
+          sqlite_where=text("status IN ('pending', 'active', 'paused')")),
+)  # fmt: skip
+
+subscription_events = _table(
+    "subscription_events",
+    Column("event_id", _id, primary_key=True),
+    Column("subscription_id", _id, ForeignKey("subscriptions.subscription_id", ondelete="CASCADE"), nullable=False),
+    Column("event_type", String(32), nullable=False),
+    Column("section_status_snapshot", String(8)),
+    Column("payload", Json),
+    Column("created_at", Utc, nullable=False),
+    Index("ix_subscription_events_subscription", "subscription_id", "event_id"),
+)
+
+open_event_notifications = _table(
+    "open_event_notifications",
+    Column("notification_id", _id, primary_key=True),
+    # An alert is about an event; a verification and a notice are about the subscription alone.
+    Column("kind", String(16), nullable=False, server_default=text("'alert'")),
+    Column("open_event_id", _id, ForeignKey("open_events.open_event_id", ondelete="CASCADE")),
+    Column("subscription_id", _id, ForeignKey("subscriptions.subscription_id", ondelete="CASCADE"), nullable=False),
+    Column("dedupe_key", String(200), nullable=False),
+    Column("channel", String(16), nullable=False),
+    Column("contact_hash", String(64), nullable=False),
+    Column("fanout_status", String(8), nullable=False, server_default=text("'pending'")),
+    Column("fanout_attempts", Integer, nullable=False, server_default=text("0")),
+    Column("last_attempt_at", Utc),
+    Column("locked_by", String(200)),
+    Column("locked_at", Utc),
+    Column("not_before", Utc),
+    Column("provider_message_id", String(200)),
+    Column("error", Json),
+    Column("created_at", Utc, nullable=False),
+    UniqueConstraint("open_event_id", "subscription_id"),
+    # One message to a contact for one opening, whatever it subscribed to.
+    UniqueConstraint("open_event_id", "channel", "contact_hash"),
+    Index("ix_open_event_notifications_subscription", "subscription_id"),
+    # The queue: almost every row is finished.
+    Index("ix_open_event_notifications_pending", "channel", "notification_id",
+          postgresql_where=text("fanout_status = 'pending'"), sqlite_where=text("fanout_status = 'pending'")),
+)  # fmt: skip
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("key_hash", String(64), primary_key=True),
+    Column("request_hash", String(64), nullable=False),
+    Column("subscription_id", _id, ForeignKey("subscriptions.subscription_id", ondelete="CASCADE"), nullable=False),
+    Column("created", Boolean, nullable=False),
+    Column("created_at", Utc, nullable=False),
+    Index("ix_idempotency_keys_created_at", "created_at"),
 )

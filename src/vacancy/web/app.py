@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount, Route
 
 from vacancy.web import health
-from vacancy.web.api import courses, targets
+from vacancy.web.api import courses, subscriptions, targets
 from vacancy.web.api.events import EventPages
 from vacancy.web.api.stream import EventStream
 from vacancy.web.api.tail import EventFeed
@@ -61,6 +61,7 @@ def create_app(house: House) -> FastAPI:
     )
     app.include_router(targets.router)
     app.include_router(courses.router)
+    app.include_router(subscriptions.router)
     app.state.house = house
     app.state.feed = feed
     add_error_handlers(app)

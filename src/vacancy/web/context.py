@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -13,13 +14,17 @@ from vacancy.clock import Clock, Dice
 from vacancy.metrics import Metrics
 from vacancy.settings import Settings
 from vacancy.store.engine import Store
+from vacancy.subscriptions.rules import Desk
+from vacancy.subscriptions.verification import Links
+from vacancy.web.attempts import Attempts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class House:
     store: Store
     settings: Settings
     clock: Clock
+    desk: Desk
     loops: Callable[[], Mapping[str, str]]  # loop name -> running | restarting | stopped
     metrics: Metrics = field(default_factory=Metrics)
     # Set when the service drains: whoever waits for events answers with what there is, and streams end.
@@ -27,6 +32,14 @@ class House:
     # Source -> seconds between two polls; what "fresh" means depends on it.
     intervals: Mapping[str, float] = field(default_factory=dict)
     dice: Dice = field(default_factory=Dice)
+
+    @cached_property
+    def attempts(self) -> Attempts:
+        return Attempts(self.settings.subscriptions.per_ip, self.settings.subscriptions.per_ip_window_s)
+
+    @cached_property
+    def links(self) -> Links:
+        return Links(self.desk.secret, self.clock)
 
 
 def house(request: Request) -> House:

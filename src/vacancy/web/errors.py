@@ -53,7 +53,12 @@ def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
 
 
 def error_response(
-    scope: Scope, code: str, message: str, details: Details = None, headers: Mapping[str, str] | None = None
+    scope: Scope,
+    code: str,
+    message: str,
+    details: Details = None,
+    headers: Mapping[str, str] | None = None,
+    status: int | None = None,
 ) -> Response:
     error: dict[str, Any] = {"code": code, "message": message, "traceId": trace_id(scope)}
     if details is not None:
@@ -62,7 +67,7 @@ def error_response(
     if code in _RETRY_AFTER_S:
         sent.setdefault("Retry-After", _retry_after(code, details))
     return Response(
-        msgspec.json.encode({"error": error}), CODES[code].status, headers=sent, media_type="application/json"
+        msgspec.json.encode({"error": error}), status or CODES[code].status, headers=sent, media_type="application/json"
     )
 
 
@@ -101,7 +106,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
 async def _validation_error(request: Request, error: Exception) -> Response:
     wrongs = cast("RequestValidationError", error).errors()
     lines = [f"{_place(wrong['loc'])}: {wrong['msg']}" for wrong in wrongs]
-    return error_response(request.scope, "validation_failed", lines[0], lines)
+    in_body = any(wrong["loc"][0] == "body" for wrong in wrongs)
+    return error_response(request.scope, "validation_failed", lines[0], lines, status=400 if in_body else None)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -1,0 +1,288 @@
+"""`subscriptions` and their audit. Every move is a compare-and-set and leaves its row in `subscription_events`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    String,
+    bindparam,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    text,
+    update,
+)
+
+from vacancy.errors import StoreError
+from vacancy.model.availability import CLOSED, OPEN
+from vacancy.model.subscriptions import LIVE, MOVES, Contact, Status, Subscription
+from vacancy.model.topics import Topic
+from vacancy.store.engine import Tx
+from vacancy.store.prepared import Prepared
+from vacancy.store.schema import (
+    availability,
+    open_event_notifications,
+    open_events,
+    sections,
+    subscription_events,
+    subscriptions,
+    targets,
+)
+
+_c: Final = subscriptions.c
+_ALL: Final = tuple(_c)
+_LIVE: Final = _c.status.in_(LIVE)
+# Requests of one contact wait for each other: its limit is counted, then used.
+_ONE_OF_A_CONTACT: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:contact, 7310592049))")
+_ITEM_CLOSED: Final = Prepared(
+    update(subscriptions)
+    .where(_c.topic == bindparam("named"), _c.item_key == bindparam("item"), _c.last_known_section_status != CLOSED)
+    .values(last_known_section_status=CLOSED)
+)
+_NEWEST_EVENT: Final = select(func.coalesce(func.max(open_events.c.open_event_id), 0))
+
+
+def find(tx: Tx, subscription_id: int) -> Subscription | None:
+    return _one(tx, _c.subscription_id == subscription_id)
+
+
+def read(tx: Tx, subscription_id: int) -> Subscription:
+    """One that is known to be there."""
+    found = find(tx, subscription_id)
+    if found is None:
+        raise StoreError(f"subscription {subscription_id} is gone, although its row was locked")
+    return found
+
+
+def find_by_token(tx: Tx, unsubscribe_token: str) -> Subscription | None:
+    return _one(tx, _c.unsubscribe_token == unsubscribe_token)
+
+
+def find_live(tx: Tx, topic: str, contact: Contact) -> Subscription | None:
+    return _one(tx, _is_of(contact), _c.topic == topic, _LIVE)
+
+
+def of_contact(tx: Tx, contact_hash: str, channel: str | None = None) -> Sequence[Subscription]:
+    where = [_c.contact_hash == contact_hash, *([_c.contact_type == channel] if channel else [])]
+    rows = tx.execute(select(*_ALL).where(*where).order_by(_c.subscription_id).with_for_update())
+    return [Subscription(**row._mapping) for row in rows]
+
+
+def _one(tx: Tx, *where: ColumnElement[bool]) -> Subscription | None:
+    row = tx.execute(select(*_ALL).where(*where).with_for_update()).one_or_none()
+    return Subscription(**row._mapping) if row else None
+
+
+def _is_of(contact: Contact) -> ColumnElement[bool]:
+    return (_c.contact_hash == contact.hash) & (_c.contact_type == contact.channel)
+
+
+def alone_with(tx: Tx, contact_hash: str) -> None:
+    """Until the commit nobody else subscribes or changes this contact."""
+    if tx.dialect == "postgresql":
+        tx.execute(_ONE_OF_A_CONTACT, {"contact": contact_hash})
+
+
+def is_suppressed(tx: Tx, contact: Contact) -> bool:
+    return _any(tx, _is_of(contact), _c.status == Status.SUPPRESSED)
+
+
+def is_verified(tx: Tx, contact: Contact) -> bool:
+    return _any(tx, _is_of(contact), _LIVE, _c.is_verified)
+
+
+def _any(tx: Tx, *where: ColumnElement[bool]) -> bool:
+    return bool(tx.execute(select(exists().where(*where))).scalar_one())
+
+
+def count_of_contact(tx: Tx, contact: Contact, statuses: Collection[str]) -> int:
+    return _count(tx, _is_of(contact), _c.status.in_(statuses))
+
+
+def count_of_topic(tx: Tx, topic: str) -> int:
+    return _count(tx, _c.topic == topic, _LIVE)
+
+
+def _count(tx: Tx, *where: ColumnElement[bool]) -> int:
+    return int(tx.execute(select(func.count()).select_from(subscriptions).where(*where)).scalar_one())
+
+
+def newest_event_id(tx: Tx) -> int:
+    return int(tx.execute(_NEWEST_EVENT).scalar_one())
+
+
+def add(tx: Tx, now: datetime, topic: Topic, contact: Contact, values: Mapping[str, Any]) -> Subscription:
+    """The caller is alone with this contact, and found that it does not wait for this topic yet."""
+    row = {
+        "topic": topic.name, "source": topic.source, "target_key": topic.target_key, "item_key": topic.item_key,
+        "term_id": topic.term_id, "campus_code": topic.campus_code, "index_number": topic.index_number,
+        "contact_type": contact.channel, "contact_value": contact.value, "contact_hash": contact.hash,
+        "created_at": now, "updated_at": now, "since_event_id": newest_event_id(tx), **values,
+    }  # fmt: skip
+    return Subscription(**tx.execute(insert(subscriptions).values(**row).returning(*_ALL)).one()._mapping)
+
+
+def change(tx: Tx, now: datetime, subscription_id: int, **values: Any) -> None:
+    tx.execute(update(subscriptions).where(_c.subscription_id == subscription_id).values(updated_at=now, **values))
+
+
+def move(
+    tx: Tx, now: datetime, subscription: Subscription, to: Status, *, event: str, reason: str, **values: Any
+) -> bool:
+    """One legal move, with its audit row; False if somebody else moved it first."""
+    if to not in MOVES[Status(subscription.status)]:
+        return False
+    changed = tx.execute(
+        update(subscriptions)
+        .where(_c.subscription_id == subscription.subscription_id, _c.status == subscription.status)
+        .values(status=to, updated_at=now, **values)
+    )
+    if changed.rowcount != 1:
+        return False
+    note(tx, now, subscription, event, {"from": subscription.status, "to": to, "reason": reason})
+    return True
+
+
+def note(
+    tx: Tx, now: datetime, subscription: Subscription, event: str, payload: Mapping[str, Any] | None = None
+) -> None:
+    tx.execute(
+        insert(subscription_events).values(
+            subscription_id=subscription.subscription_id, event_type=event, payload=payload, created_at=now,
+            section_status_snapshot=subscription.last_known_section_status,
+        )
+    )  # fmt: skip
+
+
+def status_now(tx: Tx, source: str, target_key: str | None, item_keys: Collection[str]) -> str | None:
+    """Open if any of these items is, Closed if none; None while the target has no baseline to tell by."""
+    target = tx.execute(
+        select(targets.c.target_id, targets.c.baseline_at).where(
+            targets.c.source == source, targets.c.key == target_key
+        )
+    ).one_or_none()
+    if target is None or target.baseline_at is None:
+        return None
+    some_open = exists().where(
+        availability.c.target_id == target.target_id,
+        availability.c.item_key.in_(item_keys),
+        availability.c.state == OPEN,
+    )
+    return OPEN if tx.execute(select(some_open)).scalar_one() else CLOSED
+
+
+def items_closed(tx: Tx, closed: Sequence[tuple[str, str]]) -> None:
+    """(topic, item) of every item that closed: the next opening is news again, to those who pause as well."""
+    if closed:
+        tx.write(_ITEM_CLOSED, [{"named": topic, "item": item} for topic, item in closed])
+
+
+def baseline_taken(tx: Tx, target_id: int, source: str, target_key: str) -> None:
+    """What a baseline shows is known from now on, and is no news to anybody."""
+    is_open = exists().where(
+        availability.c.target_id == target_id, availability.c.item_key == _c.item_key, availability.c.state == OPEN
+    )
+    tx.execute(
+        update(subscriptions)
+        .where(_c.source == source, _c.target_key == target_key, _c.item_key.is_not(None), _LIVE)
+        .values(last_known_section_status=case((is_open, OPEN), else_=CLOSED))
+    )
+
+
+def resolve_sections(tx: Tx, term: str, campus: str) -> None:
+    """Subscriptions that came before the catalogue knew their section."""
+    here = (
+        select(sections.c.section_id)
+        .where(sections.c.term_id == term, sections.c.campus_code == campus, sections.c.index_number == _c.index_number)
+        .scalar_subquery()
+    )
+    tx.execute(
+        update(subscriptions)
+        .where(
+            _c.section_id.is_(None), _c.index_number.is_not(None), _c.term_id == term, _c.campus_code == campus,
+            exists().where(
+                sections.c.term_id == term, sections.c.campus_code == campus,
+                sections.c.index_number == _c.index_number,
+            ),
+        )
+        .values(section_id=here)
+    )  # fmt: skip
+
+
+def end_unconfirmed(tx: Tx, now: datetime, before: datetime, at_most: int) -> int:
+    """Pending rows whose day is over: ended, blanked, and noted."""
+    late = (_c.status == Status.PENDING) & (_c.updated_at < before)
+    return len(_end(tx, now, late, "not_confirmed", at_most, contact_value=null()))
+
+
+def terms_not_watched(tx: Tx) -> Sequence[str]:
+    """Terms that somebody waits for and nobody polls any more."""
+    watched = exists().where(targets.c.source == _c.source, targets.c.key == _c.target_key, targets.c.configured)
+    return tx.execute(select(_c.term_id).where(_c.term_id.is_not(None), _LIVE, ~watched).distinct()).scalars().all()
+
+
+def end_of_term(tx: Tx, now: datetime, term: str, at_most: int) -> int:
+    """With a word to each owner, for which the address is kept until it is said."""
+    ended = _end(tx, now, _LIVE & (_c.term_id == term), "term_over", at_most)
+    words = select(
+        literal("notice"), _c.subscription_id, literal("term_over:") + cast(_c.subscription_id, String),
+        _c.contact_type, _c.contact_hash, literal(now, type_=open_event_notifications.c.created_at.type),
+    ).where(_c.subscription_id.in_(ended), _c.is_verified)  # fmt: skip
+    columns = ["kind", "subscription_id", "dedupe_key", "channel", "contact_hash", "created_at"]
+    tx.execute(insert(open_event_notifications).from_select(columns, words))
+    return len(ended)
+
+
+def _end(
+    tx: Tx, now: datetime, which: ColumnElement[bool], reason: str, at_most: int, **values: Any
+) -> Sequence[int]:  # fmt: skip
+    chosen = select(_c.subscription_id).where(which).order_by(_c.subscription_id).limit(at_most).with_for_update()
+    ids = tx.execute(chosen).scalars().all()
+    if not ids:
+        return ids
+    noted = select(
+        _c.subscription_id, literal("unsubscribed"), _c.last_known_section_status,
+        bindparam("why", {"reason": reason, "to": Status.UNSUBSCRIBED}, type_=subscription_events.c.payload.type),
+        literal(now, type_=subscription_events.c.created_at.type),
+    ).where(_c.subscription_id.in_(ids))  # fmt: skip
+    columns = ["subscription_id", "event_type", "section_status_snapshot", "payload", "created_at"]
+    tx.execute(insert(subscription_events).from_select(columns, noted))
+    tx.execute(
+        update(subscriptions)
+        .where(_c.subscription_id.in_(ids))
+        .values(status=Status.UNSUBSCRIBED, updated_at=now, **values)
+    )
+    return ids
+
+
+def prune_ended(tx: Tx, before: datetime, at_most: int) -> int:
+    """Suppressed rows stay: they are what a later request is refused by."""
+    old = (
+        select(_c.subscription_id)
+        .where(_c.status == Status.UNSUBSCRIBED, _c.updated_at < before)
+        .order_by(_c.updated_at)
+        .limit(at_most)
+    )
+    return tx.execute(delete(subscriptions).where(_c.subscription_id.in_(old))).rowcount
+
+
+def erase(tx: Tx, contact_hash: str) -> int:
+    """Everything of one contact, its messages and its audit with it, but the word that it must not be written to."""
+    return tx.execute(
+        delete(subscriptions).where(_c.contact_hash == contact_hash, _c.status != Status.SUPPRESSED)
+    ).rowcount
+
+
+def export_after(tx: Tx, after: int, at_most: int) -> Sequence[Subscription]:
+    rows = tx.execute(select(*_ALL).where(_c.subscription_id > after).order_by(_c.subscription_id).limit(at_most))
+    return [Subscription(**row._mapping) for row in rows]

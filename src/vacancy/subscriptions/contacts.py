@@ -1,0 +1,44 @@
+"""Contacts and tokens: what identifies a person is kept where it is needed, compared as a keyed hash, never logged."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+from vacancy.channels.base import Channel
+from vacancy.errors import UserError
+from vacancy.model.subscriptions import Contact
+
+
+class Secret:
+    """The server's key. Without it the hash of an address could be found by trying addresses."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def hash_contact(self, value: str) -> str:
+        return hmac.new(self._key, value.strip().lower().encode(), hashlib.sha256).hexdigest()
+
+    def derive(self, purpose: str) -> bytes:
+        """A key of its own for each purpose, so that what signs one thing cannot be made to sign another."""
+        return hmac.new(self._key, f"vacancy {purpose}".encode(), hashlib.sha256).digest()
+
+
+def read_contact(secret: Secret, channel: Channel, text: str) -> Contact:
+    try:
+        value = channel.contact(text)
+    except ValueError as problem:
+        line = f"contactValue: {problem}"
+        raise UserError("invalid_contact", line, [line]) from problem
+    return Contact(channel.name, value, secret.hash_contact(value))
+
+
+def new_token() -> str:
+    """32 hex digits that nobody guesses."""
+    return secrets.token_hex(16)
+
+
+def is_same(given: str, kept: str) -> bool:
+    """In a time that tells nothing of how much of it was right."""
+    return hmac.compare_digest(given.encode(), kept.encode())

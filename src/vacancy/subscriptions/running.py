@@ -1,0 +1,26 @@
+"""A second look at what is open now: for whoever may be told from now on, and was passed over when it opened."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from vacancy.model.subscriptions import HEARING, Subscription
+from vacancy.store import notifications
+from vacancy.store.engine import Tx
+from vacancy.subscriptions.rules import Desk
+
+
+def look_again(tx: Tx, now: datetime, desk: Desk, subscription: Subscription) -> int:
+    """A row is made, revived or moved to now, in the transaction that changed the subscription. Fan-out may come to the
+    same event before or after: the row is the same one."""
+    wants_more = subscription.wants_open and subscription.notified_count < subscription.max_notifications
+    if subscription.status not in HEARING or not wants_more:
+        return 0
+    source = desk.sources(subscription.source)
+    items = source.items_of(tx, subscription.waits_for) if source else ()
+    leads = notifications.running_openings(tx, subscription.source, items, subscription.since_event_id)
+    queued = sum(
+        notifications.queue_one(tx, now, subscription.subscription_id, event_id, dedupe_key)
+        for event_id, dedupe_key in leads
+    )
+    return queued + notifications.move_to_now(tx, subscription, [event_id for event_id, _ in leads])

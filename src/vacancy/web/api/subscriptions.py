@@ -1,0 +1,239 @@
+"""Subscribe, change, confirm, leave."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Header, Path, Query, Request
+from starlette.responses import Response
+
+from vacancy.clock import iso
+from vacancy.errors import UserError
+from vacancy.model.availability import OPEN
+from vacancy.model.subscriptions import Preferences, Status, Subscription
+from vacancy.store.live_sections import when
+from vacancy.subscriptions import manage, verification
+from vacancy.subscriptions.contacts import read_contact
+from vacancy.subscriptions.manage import Change
+from vacancy.subscriptions.preferences import shown
+from vacancy.subscriptions.subscribe import Subscribed, Wish, subscribe
+from vacancy.web.api.subscription_bodies import (
+    AskedAgainShown,
+    ChangeAsked,
+    PreferencesAsked,
+    ResendAsked,
+    SubscribeAsked,
+    SubscribedShown,
+    SubscriptionShown,
+    UnsubscribeAsked,
+    UnsubscribedShown,
+    VerifiedShown,
+    VerifyAsked,
+)
+from vacancy.web.client_address import client_address
+from vacancy.web.context import House, HouseDep
+from vacancy.web.errors import documented
+from vacancy.web.trace import trace_id
+
+router = APIRouter(prefix="/api", tags=["subscriptions"])
+
+_LOCALE: Final = "en-US"
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
+_BEARER: Final = re.compile(r"(?i)bearer\s+([A-Za-z0-9_-]{16,128})")
+_ID = Annotated[int, Path(ge=1, le=2**63 - 1)]
+_BODY: Final = documented("validation_failed") | {400: documented("invalid_contact")[400]}
+
+
+@router.post(
+    "/subscribe",
+    status_code=201,
+    summary="Wait for something",
+    response_model=SubscribedShown,
+    responses={
+        200: {"model": SubscribedShown, "description": "This contact waits for it already; nothing was added."},
+        **documented("validation_failed", "section_not_found", "section_conflict", "idempotency_conflict",
+                     "contact_suppressed", "rate_limited"),
+        400: documented("invalid_contact", "channel_unavailable")[400],
+    },
+)  # fmt: skip
+async def subscribe_to(
+    request: Request,
+    house: HouseDep,
+    asked: SubscribeAsked,
+    idempotency_key: Annotated[str | None, Header(description="The same key and request have the same answer.")] = None,
+) -> Response:
+    """One subscription for a contact and a topic, however often it is asked for. Keep the tokens: they come once."""
+    house.attempts.count(client_address(request.scope, house.settings.web.trusted_proxies))
+    wish = _wish(house, asked, _key(idempotency_key))
+    subscribed = await house.store.write(subscribe, house.desk, wish)
+    return _json(_subscribed(request, wish, subscribed), 201 if subscribed.created else 200)
+
+
+@router.post("/unsubscribe", summary="Wait no more", response_model=UnsubscribedShown, responses={
+    **documented("validation_failed", "subscription_not_found", "subscription_ended"),
+    400: documented("contact_mismatch")[400],
+})  # fmt: skip
+async def unsubscribe(request: Request, house: HouseDep, asked: UnsubscribeAsked) -> Response:
+    """By its token, or by its number and the contact. Asking again changes nothing."""
+    if asked.unsubscribe_token is not None:
+        left, before = await house.store.write(manage.unsubscribe_by_token, asked.unsubscribe_token, asked.reason)
+    else:
+        left, before = await house.store.write(
+            manage.unsubscribe_by_contact, house.desk, asked.subscription_id or 0, asked.contact_value or "",
+            asked.reason,
+        )  # fmt: skip
+    return _json({
+        "subscriptionId": left.subscription_id, "status": left.status, "previousStatus": before,
+        "traceId": trace_id(request.scope),
+    })  # fmt: skip
+
+
+@router.get("/subscriptions/{subscription_id}", summary="One subscription", response_model=SubscriptionShown,
+            responses=documented("validation_failed", "subscription_not_found"))  # fmt: skip
+async def look(
+    request: Request, house: HouseDep, subscription_id: _ID,
+    authorization: Annotated[str | None, Header(description="`Bearer` and the manage token.")] = None,
+    token: Annotated[str | None, Query(description="The manage token, where no header can be sent.")] = None,
+) -> Response:  # fmt: skip
+    found = await house.store.write(manage.find_own, subscription_id, _manage_token(authorization, token))
+    return _json(_view(request, found))
+
+
+@router.patch("/subscriptions/{subscription_id}", summary="Change a subscription", response_model=SubscriptionShown,
+              responses={**documented("validation_failed", "subscription_not_found", "subscription_ended",
+                                      "illegal_move"), 400: _BODY[400]})  # fmt: skip
+async def change(
+    request: Request, house: HouseDep, subscription_id: _ID, asked: ChangeAsked,
+    authorization: Annotated[str | None, Header(description="`Bearer` and the manage token.")] = None,
+    token: Annotated[str | None, Query(description="The manage token, where no header can be sent.")] = None,
+) -> Response:  # fmt: skip
+    """Only what is sent is changed. `status` pauses it or lets it go on."""
+    wanted = Change(_changed(asked.preferences), asked.status, asked.locale)
+    found = await house.store.write(
+        manage.change, house.desk, subscription_id, _manage_token(authorization, token), wanted
+    )
+    return _json(_view(request, found))
+
+
+@router.post("/verify", summary="Confirm an address", response_model=VerifiedShown, responses={
+    **documented("validation_failed", "link_expired"), 400: documented("link_invalid")[400],
+})  # fmt: skip
+async def verify(request: Request, house: HouseDep, asked: VerifyAsked) -> Response:
+    """With the token of the link in the mail. Everything that waits for this address begins."""
+    subscription_id, nonce = house.links.read(asked.token)
+    verified = await house.store.write(verification.verify, house.desk, subscription_id, nonce)
+    return _json({
+        "subscriptionIds": [each.subscription_id for each in verified], "status": Status.ACTIVE,
+        "traceId": trace_id(request.scope),
+    })  # fmt: skip
+
+
+@router.post("/verify/resend", status_code=202, summary="Ask for the link again", response_model=AskedAgainShown,
+             responses={**documented("validation_failed", "rate_limited"),
+                        400: documented("invalid_contact", "channel_unavailable")[400]})  # fmt: skip
+async def resend(request: Request, house: HouseDep, asked: ResendAsked) -> Response:
+    """At most one mail to an address in an hour; the answer is the same whether or not anybody waits."""
+    house.attempts.count(client_address(request.scope, house.settings.web.trusted_proxies))
+    contact = read_contact(house.desk.secret, house.desk.channel(asked.contact_type), asked.contact_value)
+    await house.store.write(verification.ask_again, contact)
+    return _json({"status": "accepted", "traceId": trace_id(request.scope)}, 202)
+
+
+def _wish(house: House, asked: SubscribeAsked, key: str | None) -> Wish:
+    channel = house.desk.channel(asked.contact_type)
+    contact = read_contact(house.desk.secret, channel, asked.contact_value)
+    source, topic = house.desk.topic(asked.topic_name())
+    kept = {"client": asked.client_context, "discord": asked.discord}
+    metadata = {name: value for name, value in kept.items() if value is not None}
+    return Wish(source, topic, channel, contact, (asked.locale or _LOCALE).replace("_", "-"),
+                _preferences(asked.preferences), metadata, key)  # fmt: skip
+
+
+def _preferences(asked: PreferencesAsked) -> Preferences:
+    window = asked.delivery_window
+    return Preferences(
+        tuple(asked.notify_on), asked.max_notifications, window.start_minutes, window.end_minutes, asked.snooze_until,
+        asked.channel_metadata,
+    )  # fmt: skip
+
+
+def _changed(asked: PreferencesAsked | None) -> dict[str, Any]:
+    """What was sent, in the words of Preferences."""
+    if asked is None:
+        return {}
+    sent = asked.model_fields_set
+    changes: dict[str, Any] = {
+        name: getattr(asked, name)
+        for name in ("max_notifications", "snooze_until", "channel_metadata") if name in sent
+    }  # fmt: skip
+    if "notify_on" in sent:
+        changes["notify_on"] = tuple(asked.notify_on)
+    if "delivery_window" in sent and asked.delivery_window is not None:
+        changes["window_start"] = asked.delivery_window.start_minutes
+        changes["window_end"] = asked.delivery_window.end_minutes
+    return changes
+
+
+def _key(text: str | None) -> str | None:
+    if text is not None and not _KEY.fullmatch(text):
+        line = "Idempotency-Key: must be 1 to 128 visible characters"
+        raise UserError("validation_failed", line, [line])
+    return text
+
+
+def _manage_token(authorization: str | None, token: str | None) -> str:
+    given = _BEARER.fullmatch(authorization.strip()) if authorization else None
+    return given[1] if given else (token or "")
+
+
+def _subscribed(request: Request, wish: Wish, subscribed: Subscribed) -> dict[str, Any]:
+    found, tokens = subscribed.subscription, subscribed.created
+    return {
+        "subscriptionId": found.subscription_id,
+        "status": found.status,
+        "requiresVerification": subscribed.requires_verification,
+        "existing": not subscribed.created,
+        "unsubscribeToken": found.unsubscribe_token if tokens else None,
+        "manageToken": found.manage_token if tokens else None,
+        **_place(found),
+        "sectionStatus": subscribed.status_now,
+        "registrationLink": wish.topic.link if subscribed.status_now == OPEN else None,
+        "preferences": shown(found.preferences),
+        "traceId": trace_id(request.scope),
+    }
+
+
+def _view(request: Request, found: Subscription) -> dict[str, Any]:
+    return {
+        "subscriptionId": found.subscription_id,
+        "status": found.status,
+        **_place(found),
+        "contactType": found.contact_type,
+        "locale": found.locale,
+        "isVerified": found.is_verified,
+        "notifiedCount": found.notified_count,
+        "lastKnownSectionStatus": found.last_known_section_status,
+        "createdAt": iso(found.created_at),
+        "updatedAt": iso(found.updated_at),
+        "lastNotifiedAt": when(found.last_notified_at),
+        "preferences": shown(found.preferences),
+        "traceId": trace_id(request.scope),
+    }
+
+
+def _place(found: Subscription) -> dict[str, Any]:
+    return {
+        "topic": found.topic,
+        "term": found.term_id,
+        "campus": found.campus_code,
+        "sectionIndex": found.index_number,
+        "sectionResolved": found.section_id is not None,
+    }
+
+
+def _json(body: Any, status: int = 200) -> Response:
+    return Response(
+        msgspec.json.encode(body), status, media_type="application/json", headers={"Cache-Control": "no-store"}
+    )
