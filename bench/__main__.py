@@ -21,6 +21,7 @@ NAMES: Final = (
     "events_feed",
     "catalogue_same",
     "catalogue_search",
+    "fanout",
     "start_to_ready",
     "idle_memory",
 )

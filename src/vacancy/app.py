@@ -15,6 +15,7 @@ import uvicorn
 
 from vacancy import __version__
 from vacancy.channels import build as build_channels
+from vacancy.channels.base import Kit
 from vacancy.clock import Clock, Dice, SystemClock
 from vacancy.errors import UserError, VacancyError
 from vacancy.metrics import Metrics
@@ -57,6 +58,7 @@ class Engine:
     settings: Settings
     store: Store
     clock: Clock
+    dice: Dice
     client: Client
     poller: Poller
     metrics: Metrics
@@ -79,8 +81,9 @@ class Engine:
     def desk(self) -> Desk:
         """Where subscriptions are taken. The server's key is needed from here on."""
         given = self.settings.secret_key
-        key = find_secret(given.get_secret_value() if given else None, self.store.path)
-        return Desk(self.settings.subscriptions, Secret(key), build_channels(self.settings), self.find_source)
+        secret = Secret(find_secret(given.get_secret_value() if given else None, self.store.path))
+        kit = Kit(self.settings, self.clock, self.dice, self.client, self.store, secret.derive)
+        return Desk(self.settings.subscriptions, secret, build_channels(kit), self.find_source)
 
 
 @asynccontextmanager
@@ -92,7 +95,7 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
         lists, references = build_sources(settings, client, store)
         poller = Poller(store, lists, references, clock, dice, metrics)
         intervals = {source.name: source.policy.interval_s for source in (*lists, *references)}
-        yield Engine(settings, store, clock, client, poller, metrics, intervals, tuple(lists))
+        yield Engine(settings, store, clock, dice, client, poller, metrics, intervals, tuple(lists))
     finally:
         await client.close()
         store.close()

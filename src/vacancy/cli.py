@@ -21,9 +21,13 @@ app = typer.Typer(
 )
 targets = typer.Typer(help="What is polled: list it, pause it, ask it now, start it over.", no_args_is_help=True)
 events = typer.Typer(help="Openings: the last ones, as they come, or one recorded by hand.")
+subscriptions = typer.Typer(
+    help="Who waits for what: how many, all of them out or in, one contact away.", no_args_is_help=True
+)
 db = typer.Typer(help="The database: bring it up to date, check it, back it up.", no_args_is_help=True)
 app.add_typer(targets, name="targets")
 app.add_typer(events, name="events")
+app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(db, name="db")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
@@ -153,6 +157,43 @@ _target_verb("resume", "Ask a paused target again, at once.")
 _target_verb("poll", "Ask this target at once, whatever its schedule says.")
 _target_verb("rebaseline", "Start over: the next like answers are a new baseline that tells nobody.")
 _target_verb("release", "Believe the answer that is held back, now.")
+
+
+@subscriptions.command("list")
+def list_subscriptions(context: typer.Context, json: Json = False) -> None:
+    """How many there are, by state and by source; no addresses."""
+    _call("subscriptions", "show", context, json=json)
+
+
+@subscriptions.command("export")
+def export_subscriptions(
+    context: typer.Context,
+    to: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write; it must not exist.")] = None,
+) -> None:
+    """Write them all as JSON lines, addresses and tokens among them, to a file or to standard output."""
+    _call("subscriptions", "export", context, to)
+
+
+@subscriptions.command("import")
+def import_subscriptions(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `subscriptions export` wrote.")],
+    json: Json = False,
+) -> None:
+    """Take in all lines of a file, or none if one of them is bad."""
+    _call("subscriptions", "take_in", context, file, json=json)
+
+
+@subscriptions.command("erase")
+def erase_contact(
+    context: typer.Context,
+    address: Annotated[str, typer.Argument(help="The contact, such as a mail address.")],
+    contact_type: Annotated[str, typer.Option("--contact-type", help="How it is reached.")] = "email",
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what it would do.")] = False,
+    json: Json = False,
+) -> None:
+    """Delete everything of one contact: subscriptions, messages, audit."""
+    _call("subscriptions", "erase", context, address, contact_type, yes=yes, json=json)
 
 
 @db.command("upgrade")

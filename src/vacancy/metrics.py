@@ -22,6 +22,7 @@ from prometheus_client import (
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _PREFIX: Final = "vacancy"
 _POLL_BUCKETS: Final = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120)
+_TOLD_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200)
 
 # A second series beside every counter, which nobody reads.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -40,6 +41,14 @@ class Metrics:
         self._polled: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._events = self._counter("events", "Events raised, by the state they lead to.", "source", "status")
         self._queued = self._counter("notifications_queued", "Rows that fan-out put into the queue.")
+        self._delivered = self._counter("deliveries", "Messages, by how a try of them ended.", "channel", "outcome")
+        self._told_after = Histogram(
+            "opened_to_sent_seconds", "From an opening being seen to a message of it being taken.", ["channel"],
+            namespace=_PREFIX, registry=self.registry, buckets=_TOLD_BUCKETS,
+        )  # fmt: skip
+        self._waiting = self._gauge("queue_pending", "Messages that wait.", "channel")
+        self._oldest = self._gauge("queue_oldest_seconds", "How long the oldest that may go now has waited.", "channel")
+        self._broken = self._gauge("channel_broken", "1 while a channel does not work.", "channel")
         self._requests = self._counter("http_requests", "Requests answered.", "route", "status")
         self._last_complete = self._gauge(
             "last_complete_timestamp_seconds", "When a target last gave a whole answer.", "source", "key"
@@ -68,6 +77,19 @@ class Metrics:
 
     def queued(self, count: int) -> None:
         self._queued.inc(count)
+
+    def delivered(self, channel: str, outcome: str, count: int = 1) -> None:
+        self._delivered.labels(channel, outcome).inc(count)
+
+    def told_after(self, channel: str, seconds: float) -> None:
+        self._told_after.labels(channel).observe(seconds)
+
+    def broken(self, channel: str, is_broken: bool) -> None:
+        self._broken.labels(channel).set(int(is_broken))
+
+    def queue(self, channel: str, pending: int, oldest_s: float) -> None:
+        self._waiting.labels(channel).set(pending)
+        self._oldest.labels(channel).set(oldest_s)
 
     def served(self, route: str, status: int) -> None:
         self._requests.labels(route, str(status)).inc()

@@ -18,12 +18,19 @@ from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from vacancy.errors import SettingsError
 from vacancy.settings_sections import (
+    DeliverySettings,
+    DiscordSettings,
+    EmailSettings,
     LogLevel,
+    OperatorSettings,
     RetentionSettings,
     Secret,
     Section,
     SocSettings,
     SubscriptionSettings,
+    TelegramSettings,
+    WebhookSettings,
+    WebpushSettings,
     WebSettings,
     database_url_of,
     http_url_of,
@@ -51,6 +58,13 @@ class Settings(Section):
     log_level: LogLevel = Field(default="info", description="The least important lines that are still written.")
     web: WebSettings = WebSettings()
     soc: SocSettings = SocSettings()
+    email: EmailSettings = EmailSettings()
+    telegram: TelegramSettings = TelegramSettings()
+    discord: DiscordSettings = DiscordSettings()
+    webhook: WebhookSettings = WebhookSettings()
+    webpush: WebpushSettings = WebpushSettings()
+    delivery: DeliverySettings = DeliverySettings()
+    operator: OperatorSettings = OperatorSettings()
     subscriptions: SubscriptionSettings = SubscriptionSettings()
     retention: RetentionSettings = RetentionSettings()
 
@@ -66,7 +80,7 @@ class SettingRow:
 
 
 _WORDS: Final[Mapping[object, str]] = MappingProxyType(
-    {str: "text", int: "whole number", float: "number", bool: "true or false", IPv4Network: "network"}
+    {str: "text", int: "whole number", float: "number", bool: "true or false", IPv4Network: "network", Path: "file"}
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Final, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -136,6 +137,95 @@ class SubscriptionSettings(Section):
     per_section: int = Field(default=5000, ge=1, le=10_000_000, description="Most live subscriptions to one topic.")
     per_ip: int = Field(default=10, ge=1, le=1_000_000, description="Most requests to subscribe from one address.")
     per_ip_window_s: int = Field(default=600, ge=1, le=86_400, description="Seconds in which they are counted.")
+
+
+class EmailSettings(Section):
+    provider: Literal["outbox", "smtp", "sendgrid"] = Field(
+        default="outbox", description="Who takes the mails; outbox keeps them as rows that a page shows."
+    )
+    sender: str = Field(default="Vacancy <vacancy@localhost>", description="From whom mails come: Name <a@b.example>.")
+    reply_to: str | None = Field(default=None, description="Where answers go, if not to the sender.")
+    smtp_host: str = Field(default="localhost", min_length=1, description="The mail server.")
+    smtp_port: int = Field(default=587, ge=1, le=65535, description="Its port.")
+    smtp_username: str | None = Field(default=None, description="The name to log in with; none, no login.")
+    smtp_password: Secret = Field(default=None, description="The password to log in with.")
+    smtp_tls: Literal["starttls", "tls", "none"] = Field(
+        default="starttls", description="How the connection is secured; none is for this machine alone."
+    )
+    smtp_ca_file: Path | None = Field(default=None, description="Certificates to trust besides the system's.")
+    smtp_connections: int = Field(default=4, ge=1, le=20, description="Most connections that are kept open.")
+    sendgrid_base_url: Annotated[str, AfterValidator(_upstream_url)] = Field(
+        default="https://api.sendgrid.com", description="Where SendGrid answers."
+    )
+    sendgrid_api_key: Secret = Field(default=None, description="SendGrid's key.")
+    timeout_s: float = Field(default=10, gt=0, le=60, description="Seconds after which one answer is given up.")
+    dry_run: bool = Field(default=False, description="Lay out and check every mail, and send none.")
+    override_recipient: str | None = Field(default=None, description="Send every mail here instead; for trying out.")
+
+    @rule(mode="after")
+    def _together(self) -> EmailSettings:
+        wrong: list[InitErrorDetails] = []
+        if self.provider == "sendgrid" and self.sendgrid_api_key is None:
+            wrong.append(_wrong("sendgrid_api_key", None, "is needed, for the provider is sendgrid"))
+        if (self.smtp_username is None) != (self.smtp_password is None):
+            wrong.append(_wrong("smtp_password", None, "smtp_username and smtp_password go together"))
+        if self.provider == "smtp" and self.smtp_tls == "none" and not is_loopback_host(self.smtp_host):
+            wrong.append(_wrong("smtp_tls", self.smtp_tls, "none is for this machine alone; use starttls or tls"))
+        if wrong:
+            raise ValidationError.from_exception_data("email", wrong)
+        return self
+
+
+class TelegramSettings(Section):
+    token: Secret = Field(default=None, description="The bot's token; without it there is no such channel.")
+    api_base: Annotated[str, AfterValidator(_upstream_url)] = Field(
+        default="https://api.telegram.org", description="Where Telegram's bot API answers."
+    )
+
+
+class DiscordSettings(Section):
+    webhook_hosts: tuple[str, ...] = Field(
+        default=("discord.com", "discordapp.com", "canary.discord.com", "ptb.discord.com"),
+        description="Hosts that a webhook's address may have.",
+    )
+    bot_token: Secret = Field(default=None, description="A bot's token, for channels and direct messages.")
+    api_base: Annotated[str, AfterValidator(_upstream_url)] = Field(
+        default="https://discord.com/api/v10", description="Where Discord's API answers."
+    )
+
+
+class WebhookSettings(Section):
+    enabled: bool = Field(default=True, description="Whether people may give an address that is posted to.")
+    allow_loopback: bool = Field(default=False, description="Also post to this machine; for trying out.")
+
+
+class WebpushSettings(Section):
+    enabled: bool = Field(default=True, description="Whether browsers may be told.")
+    contact: str = Field(default="mailto:vacancy@localhost", description="Whom a push service may write to.")
+    ttl_s: int = Field(default=600, ge=0, le=86_400, description="Seconds that a push service keeps a message.")
+    allow_loopback: bool = Field(default=False, description="Also push to this machine; for trying out.")
+
+
+class DeliverySettings(Section):
+    max_attempts: int = Field(default=3, ge=1, le=20, description="Tries of one message before it is a dead letter.")
+    lock_ttl_s: int = Field(default=120, ge=30, le=3600, description="Seconds after which a dead worker's row is free.")
+    retry_schedule_ms: tuple[Annotated[int, Field(ge=0, le=86_400_000)], ...] = Field(
+        default=(0, 2000, 7000),
+        min_length=1,
+        description="Waits after each failure; the last one goes on.",
+    )
+    email_per_second: float = Field(default=50, gt=0, le=100_000, description="Most mails a second.")
+    telegram_per_second: float = Field(default=30, gt=0, le=100_000, description="The same for Telegram.")
+    discord_per_second: float = Field(default=20, gt=0, le=100_000, description="The same for Discord.")
+    webhook_per_second: float = Field(default=200, gt=0, le=100_000, description="The same for webhooks.")
+    webpush_per_second: float = Field(default=200, gt=0, le=100_000, description="The same for browsers.")
+
+
+class OperatorSettings(Section):
+    email: str | None = Field(default=None, description="Who is told of troubles, by mail.")
+    webhook: Annotated[str, AfterValidator(_upstream_url)] | None = Field(
+        default=None, description="An address that troubles are posted to."
+    )
 
 
 class RetentionSettings(Section):

@@ -27,11 +27,13 @@ class Lists:
     budget = "soc"
     detected_by = "open_sections"
 
-    def __init__(self, *keys: str, known: frozenset[str] | None = None, jitter: float = 0.0) -> None:
+    def __init__(
+        self, *keys: str, known: frozenset[str] | None = None, jitter: float = 0.0, interval_s: float = 15.0
+    ) -> None:
         self.keys = keys
         self.question = "as ever"
         self.known_keys = known
-        self.policy = Policy(interval_s=15.0, jitter=jitter, fetch_timeout_s=15.0)
+        self.policy = Policy(interval_s=interval_s, jitter=jitter, fetch_timeout_s=15.0)
         self.answers: dict[str, PollOutcome] = {}
         self.courses: dict[str, str] = {}
 

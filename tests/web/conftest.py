@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -9,18 +10,19 @@ from tests.support.desks import make_desk
 
 from vacancy.clock import Dice
 from vacancy.settings import Settings
-from vacancy.settings_sections import WebSettings
+from vacancy.settings_sections import Network, SubscriptionSettings, WebSettings
 from vacancy.store.engine import Store
 from vacancy.web.app import create_app
 from vacancy.web.context import House
 
 
-def make_house(store: Store, clock: ManualClock) -> House:
+def make_house(store: Store, clock: ManualClock, proxies: Sequence[Network] = (), **subscriptions: Any) -> House:
+    rules = SubscriptionSettings(**subscriptions)
     return House(
         store,
-        Settings(web=WebSettings(max_streams=2)),
+        Settings(web=WebSettings(max_streams=2, trusted_proxies=tuple(proxies)), subscriptions=rules),
         clock,
-        make_desk(),
+        make_desk(**subscriptions),
         loops=lambda: {"poll": "running"},
         intervals={"soc": 15.0},
         dice=Dice(1),

@@ -58,8 +58,11 @@ def test_every_answer_is_documented(document: dict[str, Any]) -> None:
         for status, answer in found["responses"].items():
             assert answer["description"], where
             if int(status) >= 400:
-                schema = answer["content"]["application/json"]["schema"]
-                assert schema == {"$ref": "#/components/schemas/Error"}, where
+                ((kind, media),) = answer["content"].items()
+                # A page says in a page what is wrong.
+                assert kind == "application/json" or (kind, found["tags"]) == ("text/html", ["pages"]), where
+                if kind == "application/json":
+                    assert media["schema"] == {"$ref": "#/components/schemas/Error"}, where
 
 
 def test_the_feed_says_that_a_cursor_can_expire(document: dict[str, Any]) -> None:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from vacancy.channels.base import Channel
+from vacancy.channels.base import Channel, Kit
 from vacancy.settings import Settings
 
-# Contact types of the contract. One without a line below is refused by name until its channel exists.
+# Contact types of the contract. One whose line does not want to be built is refused by name.
 CONTACT_TYPES: Final = ("email", "telegram", "discord", "webhook", "webpush")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     name: str
-    module: str
+    wanted: Callable[[Settings], bool]
 
 
-CHANNELS: Final = (Line("email", "email"),)
+CHANNELS: Final = (Line("email", lambda _settings: True),)
 
 
-def build(settings: Settings) -> Mapping[str, Channel]:
-    return {line.name: importlib.import_module(f"vacancy.channels.{line.module}").build(settings) for line in CHANNELS}
+def build(kit: Kit) -> Mapping[str, Channel]:
+    return {line.name: _module(line.name).build(kit) for line in CHANNELS if line.wanted(kit.settings)}
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"vacancy.channels.{name}")

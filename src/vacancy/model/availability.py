@@ -112,6 +112,7 @@ class Policy:
     misses_to_close: int = 2
     ratio_gate: bool = True
     records_close: bool = True  # a close writes a Closed event as well as the state
+    time_zone: str = "UTC"  # where its items are: quiet hours go by it
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def prune(tx: Tx, retention: RetentionSettings) -> int:
 def _end_subscriptions(tx: Tx, now: datetime, retention: RetentionSettings) -> int:
     """Those that nobody confirmed, those whose term is over, and what is left of those that ended long ago."""
     over = sum(
-        subscriptions.end_of_term(tx, now, term, _BITE)
-        for term in subscriptions.terms_not_watched(tx)
+        subscriptions.end_of_term(tx, now, target_key, _BITE)
+        for target_key, term in subscriptions.terms_not_watched(tx)
         if is_over(term, now.date())
     )
     return (

@@ -50,7 +50,9 @@ class Soc:
     def __init__(self, settings: SocSettings, client: Client) -> None:
         self._settings = settings
         self._client = client
-        self.policy = Policy(settings.interval_s, settings.jitter, settings.fetch_timeout_s)
+        self.policy = Policy(
+            settings.interval_s, settings.jitter, settings.fetch_timeout_s, time_zone="America/New_York"
+        )
 
     def questions(self) -> Sequence[Question]:
         return [Question(NAME, key, question_hash(self._settings, key)) for key in target_keys(self._settings)]

@@ -16,7 +16,7 @@ from vacancy.store.engine import Tx
 from vacancy.store.schema import courses, sections
 
 SOURCE: Final = "soc"
-_NAME: Final = re.compile(r"soc:([^:\s]{1,32}):([^:\s]{1,16}):(?:([0-9]{5})|course/(\S{1,16}))", re.ASCII)
+_NAME: Final = re.compile(r"soc:(\S{1,40}?):([^:\s]{1,16}):(?:([0-9]{5})|course/(\S{1,16}))", re.ASCII)
 _COURSE: Final = re.compile(r"[0-9A-Z]{2}:[0-9A-Z]{3}:[0-9A-Z]{3}", re.ASCII)
 
 

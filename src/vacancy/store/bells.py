@@ -11,7 +11,8 @@ from vacancy.clock import Clock
 EVENTS: Final = "events"  # open_events has grown
 TARGETS: Final = "targets"  # a target was added, or is wanted sooner
 NOTIFICATIONS: Final = "notifications"  # somebody waits to be told
-NAMES: Final = (EVENTS, TARGETS, NOTIFICATIONS)
+TROUBLES: Final = "troubles"  # something is wrong, or right again
+NAMES: Final = (EVENTS, TARGETS, NOTIFICATIONS, TROUBLES)
 
 
 class Bell:

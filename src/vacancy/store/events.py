@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, or_, select
 
 from vacancy.clock import iso
 from vacancy.model.availability import CLOSED, OPEN
@@ -30,6 +30,13 @@ _APPEND: Final = Prepared(
 _NEWEST_BEFORE: Final = (
     select(func.max(open_events.c.open_event_id)).where(open_events.c.event_at < bindparam("before")).limit(1)
 )
+
+
+def of_group(events: Any, lead: Any) -> ColumnElement[bool]:
+    """The lead event and the others of its group; spelt so that each half has an index."""
+    return or_(
+        events.open_event_id == lead, and_(events.lead_event_id == lead, events.lead_event_id != events.open_event_id)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,31 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import and_, bindparam, delete, exists, func, insert, literal, or_, select, true, update
+from sqlalchemy import (
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.exc import IntegrityError
 
 from vacancy.model.availability import OPEN
 from vacancy.model.subscriptions import HEARING, Subscription
 from vacancy.model.topics import ItemName
 from vacancy.store import bells
 from vacancy.store.engine import Tx
+from vacancy.store.events import of_group
 from vacancy.store.schema import availability, open_event_notifications, open_events, subscriptions
 
 PENDING: Final = "pending"
@@ -31,9 +47,23 @@ _e: Final = open_events.c
 _s: Final = subscriptions.c
 _COLUMNS: Final = ("open_event_id", "subscription_id", "dedupe_key", "channel", "contact_hash", "not_before",
                    "created_at")  # fmt: skip
+_BEYOND_ALL: Final = 2**63 - 1
+# SQLAlchemy forgets how many rows an insert wrote unless it is told not to.
+_COUNTED: Final = {"preserve_rowcount": True}
+# Spelt out: SQLite takes an index over some of the rows only where it can read that these are among them.
+IS_PENDING: Final = _n.fanout_status == literal_column("'pending'")
 # What an event is about is still so: the item is open, in this very episode.
 _STILL_SO: Final = and_(
     availability.c.snapshot_id == _e.snapshot_id, availability.c.state == OPEN, availability.c.episode == _e.episode
+)
+# In nobody's hand; and if it was passed over, then for its owner's sake, not because a channel gave it up.
+_UNTRIED: Final = and_(
+    _n.locked_by.is_(None),
+    or_(_n.fanout_status == PENDING, and_(_n.fanout_status == SKIPPED, _n.last_attempt_at.is_(None))),
+)
+_BEGUN_ANEW: Final = case((_n.fanout_status == SKIPPED, 0), else_=_n.fanout_attempts)
+_OWNER_HEARS: Final = exists().where(
+    _s.subscription_id == _n.subscription_id, _s.status.in_(HEARING), _s.notified_count < _s.max_notifications
 )
 
 
@@ -74,7 +104,7 @@ def topics_of(tx: Tx, lead: Lead) -> Mapping[str, bool]:
         .outerjoin(availability, _STILL_SO)
         .where(
             _e.fanned_out_at.is_(None),
-            or_(_e.open_event_id == lead.open_event_id, _e.lead_event_id == lead.open_event_id),
+            of_group(_e, lead.open_event_id),
         )
         .order_by(_e.open_event_id)
     ).all()
@@ -129,12 +159,25 @@ def _wanting(now: datetime) -> Any:
 
 
 def _queue(tx: Tx, rows: Any, open_event_id: int, dedupe_key: str) -> int:
-    made = sqlite_insert if tx.dialect == "sqlite" else postgres_insert
-    statement = made(open_event_notifications).from_select(list(_COLUMNS), rows).on_conflict_do_nothing()
-    queued = tx.execute(statement, {"event": open_event_id, "dedupe": dedupe_key}).rowcount
+    given = {"event": open_event_id, "dedupe": dedupe_key}
+    queued = _queue_all(tx, rows, given) if tx.dialect == "postgresql" else None
+    if queued is None:
+        made = sqlite_insert if tx.dialect == "sqlite" else postgres_insert
+        statement = made(open_event_notifications).from_select(list(_COLUMNS), rows).on_conflict_do_nothing()
+        queued = tx.execute(statement.execution_options(**_COUNTED), given).rowcount
     if queued:
         tx.ring(bells.NOTIFICATIONS)
     return queued
+
+
+def _queue_all(tx: Tx, rows: Any, given: Mapping[str, Any]) -> int | None:
+    """None if some are queued already, which is rare: on PostgreSQL the readiness for it costs a quarter more."""
+    statement = insert(open_event_notifications).from_select(list(_COLUMNS), rows)
+    try:
+        with tx.connection.begin_nested():
+            return tx.execute(statement.execution_options(**_COUNTED), given).rowcount
+    except IntegrityError:
+        return None
 
 
 def note_progress(tx: Tx, lead: Lead, topic_at: int, after: int) -> None:
@@ -184,14 +227,47 @@ def move_to_now(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int
         .where(
             _n.subscription_id == subscription.subscription_id,
             _n.open_event_id.in_(leads),
-            _n.fanout_status.in_((PENDING, SKIPPED)),
-            _n.locked_by.is_(None),
+            _UNTRIED,
         )
-        .values(fanout_status=PENDING, not_before=subscription.snooze_until, error=None)
+        .values(fanout_status=PENDING, fanout_attempts=_BEGUN_ANEW, not_before=subscription.snooze_until, error=None)
     ).rowcount
     if changed:
         tx.ring(bells.NOTIFICATIONS)
     return changed
+
+
+def adopt(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int:
+    """There is one row for a contact and an opening. If whose it is will not be told, this one is in its place."""
+    changed = tx.execute(
+        update(open_event_notifications)
+        .where(
+            _n.open_event_id.in_(leads),
+            _n.channel == subscription.contact_type,
+            _n.contact_hash == subscription.contact_hash,
+            _n.subscription_id != subscription.subscription_id,
+            _UNTRIED,
+            ~_OWNER_HEARS,
+        )
+        .values(
+            subscription_id=subscription.subscription_id, fanout_status=PENDING, fanout_attempts=_BEGUN_ANEW,
+            not_before=subscription.snooze_until, error=None,
+        )
+    ).rowcount  # fmt: skip
+    if changed:
+        tx.ring(bells.NOTIFICATIONS)
+    return changed
+
+
+def skip_unheard(tx: Tx, contact_hash: str | None = None) -> Sequence[tuple[str, str]]:
+    """Alerts of those who rest, left, or have had as many as they wished for: (hash, channel) of each contact."""
+    whose = [] if contact_hash is None else [_n.contact_hash == contact_hash]
+    rows = tx.execute(
+        update(open_event_notifications)
+        .where(IS_PENDING, _n.kind == ALERT, _n.locked_by.is_(None), ~_OWNER_HEARS, *whose)
+        .values(fanout_status=SKIPPED, error={"code": "not_waiting", "message": "its subscription does not wait now"})
+        .returning(_n.contact_hash, _n.channel)
+    )
+    return sorted({(row.contact_hash, row.channel) for row in rows})
 
 
 def drop_waiting(tx: Tx, subscription_id: int, why: str) -> int:
@@ -207,14 +283,14 @@ def expire_ended(tx: Tx) -> int:
     """Alerts whose opening is over: nobody is told of a seat that is gone."""
     opening = open_events.alias("opening")
     still = exists().where(
-        or_(opening.c.open_event_id == _n.open_event_id, opening.c.lead_event_id == _n.open_event_id),
+        of_group(opening.c, _n.open_event_id),
         availability.c.snapshot_id == opening.c.snapshot_id,
         availability.c.state == OPEN,
         availability.c.episode == opening.c.episode,
     )
     return tx.execute(
         update(open_event_notifications)
-        .where(_n.fanout_status == PENDING, _n.kind == ALERT, _n.locked_by.is_(None), ~still)
+        .where(IS_PENDING, _n.kind == ALERT, _n.locked_by.is_(None), ~still)
         .values(fanout_status=EXPIRED, error={"code": "closed", "message": "it closed before the message was sent"})
     ).rowcount
 
@@ -253,10 +329,12 @@ def drop_verification(tx: Tx, subscription_id: int) -> None:
 
 
 def prune(tx: Tx, before: datetime, at_most: int) -> int:
-    """Rows are numbered as they came: the oldest that are finished go first."""
+    """Rows are numbered as they came: the oldest that are finished go first, and nobody looks beyond the first that is
+    young enough. Without an index on the time, that would be a look at every row in each minute."""
+    young = select(_n.notification_id).where(_n.created_at >= before).order_by(_n.notification_id).limit(1)
     old = (
         select(_n.notification_id)
-        .where(_n.created_at < before, _n.fanout_status != PENDING)
+        .where(_n.fanout_status != PENDING, _n.notification_id < func.coalesce(young.scalar_subquery(), _BEYOND_ALL))
         .order_by(_n.notification_id)
         .limit(at_most)
     )

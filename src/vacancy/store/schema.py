@@ -152,6 +152,9 @@ open_events = _table(
     # Fan-out asks for what is not yet fanned out; almost nothing ever is.
     Index("ix_open_events_to_fan_out", "open_event_id", postgresql_where=text("fanned_out_at IS NULL"),
           sqlite_where=text("fanned_out_at IS NULL")),
+    # The others of a group; a lead is found by its number.
+    Index("ix_open_events_members", "lead_event_id", postgresql_where=text("lead_event_id <> open_event_id"),
+          sqlite_where=text("lead_event_id <> open_event_id")),
     # Retention.
     Index("ix_open_events_event_at", "event_at"),
 )  # fmt: skip
@@ -317,14 +320,18 @@ open_event_notifications = _table(
     Column("not_before", Utc),
     Column("provider_message_id", String(200)),
     Column("error", Json),
+    Column("payload", Json),  # what a notice says
     Column("created_at", Utc, nullable=False),
     UniqueConstraint("open_event_id", "subscription_id"),
     # One message to a contact for one opening, whatever it subscribed to.
     UniqueConstraint("open_event_id", "channel", "contact_hash"),
     Index("ix_open_event_notifications_subscription", "subscription_id"),
-    # The queue: almost every row is finished.
-    Index("ix_open_event_notifications_pending", "channel", "notification_id",
+    # The queue: almost every row is finished. What may go now has no time before which it may not.
+    Index("ix_open_event_notifications_pending", "channel", "not_before", "notification_id",
           postgresql_where=text("fanout_status = 'pending'"), sqlite_where=text("fanout_status = 'pending'")),
+    # Dead letters, for the operator.
+    Index("ix_open_event_notifications_failed", "notification_id",
+          postgresql_where=text("fanout_status = 'failed'"), sqlite_where=text("fanout_status = 'failed'")),
 )  # fmt: skip
 
 idempotency_keys = Table(
@@ -336,4 +343,46 @@ idempotency_keys = Table(
     Column("created", Boolean, nullable=False),
     Column("created_at", Utc, nullable=False),
     Index("ix_idempotency_keys_created_at", "created_at"),
+)
+
+# What is wrong in the house. A row is raised once and ended once; `told` says what each of the operator's channels
+# has heard of it.
+troubles = Table(
+    "troubles",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("message", Text, nullable=False),
+    Column("since", Utc, nullable=False),
+    Column("over_at", Utc),
+    Column("told", Json, nullable=False, server_default=text("'{}'")),
+    Column("try_after", Utc),
+)
+
+# A wish that waits for a chat to claim it by the code in its link.
+chat_links = Table(
+    "chat_links",
+    metadata,
+    Column("code_hash", String(64), primary_key=True),
+    Column("wish", Json, nullable=False),
+    Column("created_at", Utc, nullable=False),
+    Column("used_at", Utc),
+    Index("ix_chat_links_created_at", "created_at"),
+)
+
+outbox = _table(
+    "outbox",
+    Column("outbox_id", _id, primary_key=True),
+    # A mail that is handed over again, because nobody knows whether it was taken, is no second row.
+    Column("message_id", String(200), nullable=False, unique=True),
+    Column("to_address", String(320), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("html", Text, nullable=False),
+    Column("locale", String(16), nullable=False),
+    Column("template_id", String(64), nullable=False),
+    Column("trace_id", String(64), nullable=False),
+    # No foreign key: the mail is kept for as long as it is, whatever becomes of the row that asked for it.
+    Column("notification_id", _id),
+    Column("created_at", Utc, nullable=False),
+    Index("ix_outbox_created_at", "created_at"),
 )

@@ -27,6 +27,7 @@ from vacancy.errors import StoreError
 from vacancy.model.availability import CLOSED, OPEN
 from vacancy.model.subscriptions import LIVE, MOVES, Contact, Status, Subscription
 from vacancy.model.topics import Topic
+from vacancy.store import bells
 from vacancy.store.engine import Tx
 from vacancy.store.prepared import Prepared
 from vacancy.store.schema import (
@@ -53,19 +54,19 @@ _NEWEST_EVENT: Final = select(func.coalesce(func.max(open_events.c.open_event_id
 
 
 def find(tx: Tx, subscription_id: int) -> Subscription | None:
-    return _one(tx, _c.subscription_id == subscription_id)
+    return _held(tx, _c.subscription_id == subscription_id)
 
 
 def read(tx: Tx, subscription_id: int) -> Subscription:
     """One that is known to be there."""
-    found = find(tx, subscription_id)
+    found = _one(tx, _c.subscription_id == subscription_id)
     if found is None:
         raise StoreError(f"subscription {subscription_id} is gone, although its row was locked")
     return found
 
 
 def find_by_token(tx: Tx, unsubscribe_token: str) -> Subscription | None:
-    return _one(tx, _c.unsubscribe_token == unsubscribe_token)
+    return _held(tx, _c.unsubscribe_token == unsubscribe_token)
 
 
 def find_live(tx: Tx, topic: str, contact: Contact) -> Subscription | None:
@@ -73,9 +74,21 @@ def find_live(tx: Tx, topic: str, contact: Contact) -> Subscription | None:
 
 
 def of_contact(tx: Tx, contact_hash: str, channel: str | None = None) -> Sequence[Subscription]:
+    alone_with(tx, contact_hash)
     where = [_c.contact_hash == contact_hash, *([_c.contact_type == channel] if channel else [])]
     rows = tx.execute(select(*_ALL).where(*where).order_by(_c.subscription_id).with_for_update())
     return [Subscription(**row._mapping) for row in rows]
+
+
+def _held(tx: Tx, which: ColumnElement[bool]) -> Subscription | None:
+    """The contact first, then its row: whoever goes on to its other rows, or asks whether it is verified, meets nobody
+    who comes the other way."""
+    if tx.dialect == "postgresql":
+        whose = tx.execute(select(_c.contact_hash).where(which)).scalar_one_or_none()
+        if whose is None:
+            return None
+        alone_with(tx, whose)
+    return _one(tx, which)
 
 
 def _one(tx: Tx, *where: ColumnElement[bool]) -> Subscription | None:
@@ -225,21 +238,28 @@ def end_unconfirmed(tx: Tx, now: datetime, before: datetime, at_most: int) -> in
     return len(_end(tx, now, late, "not_confirmed", at_most, contact_value=null()))
 
 
-def terms_not_watched(tx: Tx) -> Sequence[str]:
-    """Terms that somebody waits for and nobody polls any more."""
+def terms_not_watched(tx: Tx) -> Sequence[tuple[str, str]]:
+    """(target, its term) of what somebody waits for and nobody polls any more."""
     watched = exists().where(targets.c.source == _c.source, targets.c.key == _c.target_key, targets.c.configured)
-    return tx.execute(select(_c.term_id).where(_c.term_id.is_not(None), _LIVE, ~watched).distinct()).scalars().all()
+    rows = tx.execute(
+        select(_c.target_key, _c.term_id).where(_c.term_id.is_not(None), _LIVE, ~watched).distinct()
+    ).all()
+    return [(row.target_key, row.term_id) for row in rows]
 
 
-def end_of_term(tx: Tx, now: datetime, term: str, at_most: int) -> int:
+def end_of_term(tx: Tx, now: datetime, target_key: str, at_most: int) -> int:
     """With a word to each owner, for which the address is kept until it is said."""
-    ended = _end(tx, now, _LIVE & (_c.term_id == term), "term_over", at_most)
+    ended = _end(tx, now, _LIVE & (_c.target_key == target_key), "term_over", at_most,
+                 contact_value=case((_c.is_verified, _c.contact_value), else_=null()))  # fmt: skip
     words = select(
         literal("notice"), _c.subscription_id, literal("term_over:") + cast(_c.subscription_id, String),
         _c.contact_type, _c.contact_hash, literal(now, type_=open_event_notifications.c.created_at.type),
     ).where(_c.subscription_id.in_(ended), _c.is_verified)  # fmt: skip
     columns = ["kind", "subscription_id", "dedupe_key", "channel", "contact_hash", "created_at"]
-    tx.execute(insert(open_event_notifications).from_select(columns, words))
+    if tx.execute(
+        insert(open_event_notifications).from_select(columns, words).execution_options(preserve_rowcount=True)
+    ).rowcount:
+        tx.ring(bells.NOTIFICATIONS)
     return len(ended)
 
 
@@ -260,7 +280,7 @@ def _end(
     tx.execute(
         update(subscriptions)
         .where(_c.subscription_id.in_(ids))
-        .values(status=Status.UNSUBSCRIBED, updated_at=now, **values)
+        .values(status=Status.UNSUBSCRIBED, updated_at=now, verification_nonce=None, **values)
     )
     return ids
 
@@ -274,15 +294,3 @@ def prune_ended(tx: Tx, before: datetime, at_most: int) -> int:
         .limit(at_most)
     )
     return tx.execute(delete(subscriptions).where(_c.subscription_id.in_(old))).rowcount
-
-
-def erase(tx: Tx, contact_hash: str) -> int:
-    """Everything of one contact, its messages and its audit with it, but the word that it must not be written to."""
-    return tx.execute(
-        delete(subscriptions).where(_c.contact_hash == contact_hash, _c.status != Status.SUPPRESSED)
-    ).rowcount
-
-
-def export_after(tx: Tx, after: int, at_most: int) -> Sequence[Subscription]:
-    rows = tx.execute(select(*_ALL).where(_c.subscription_id > after).order_by(_c.subscription_id).limit(at_most))
-    return [Subscription(**row._mapping) for row in rows]

@@ -34,6 +34,12 @@ def read_contact(secret: Secret, channel: Channel, text: str) -> Contact:
     return Contact(channel.name, value, secret.hash_contact(value))
 
 
+def masked(value: str) -> str:
+    """Enough for its owner to know it by, and for nobody to write to."""
+    name, at, domain = value.rpartition("@")
+    return f"{name[:1]}…@{domain}" if at else f"{value[:1]}…"
+
+
 def new_token() -> str:
     """32 hex digits that nobody guesses."""
     return secrets.token_hex(16)

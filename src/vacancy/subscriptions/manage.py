@@ -15,7 +15,7 @@ from vacancy.store.engine import Tx
 from vacancy.subscriptions import preferences as prefs
 from vacancy.subscriptions.contacts import is_same
 from vacancy.subscriptions.rules import Desk
-from vacancy.subscriptions.running import look_again
+from vacancy.subscriptions.running import look_again, pass_on
 
 _NOT_FOUND = "there is no such subscription, or the token is not its own"
 
@@ -61,6 +61,7 @@ def _move(tx: Tx, now: datetime, desk: Desk, found: Subscription, to: Status) ->
     if to is Status.ACTIVE and found.status == Status.PAUSED:
         return resume(tx, now, desk, found, "resumed by its owner")
     if to is Status.PAUSED and rows.move(tx, now, found, to, event="status_changed", reason="paused by its owner"):
+        pass_on(tx, now, desk, found.contact_hash)
         return rows.read(tx, found.subscription_id)
     raise UserError("illegal_move", f"a subscription that is {found.status} cannot become {to}")
 
@@ -73,22 +74,35 @@ def resume(tx: Tx, now: datetime, desk: Desk, found: Subscription, reason: str) 
     return resumed
 
 
-def unsubscribe_by_token(tx: Tx, token: str, reason: str) -> tuple[Subscription, str]:
+def find_by_token(tx: Tx, token: str) -> Subscription:
     found = rows.find_by_token(tx, token)
     if found is None or not is_same(token, found.unsubscribe_token):
         raise UserError("subscription_not_found", _NOT_FOUND)
-    return _leave(tx, found, reason)
+    return found
+
+
+def unsubscribe_by_token(tx: Tx, desk: Desk, token: str, reason: str) -> tuple[Subscription, str]:
+    ids.hold_edges_off(tx)
+    return _leave(tx, desk, find_by_token(tx, token), reason)
+
+
+def unsubscribe_own(
+    tx: Tx, desk: Desk, subscription_id: int, manage_token: str, reason: str
+) -> tuple[Subscription, str]:
+    ids.hold_edges_off(tx)
+    return _leave(tx, desk, find_own(tx, subscription_id, manage_token), reason)
 
 
 def unsubscribe_by_contact(
     tx: Tx, desk: Desk, subscription_id: int, contact_value: str, reason: str
 ) -> tuple[Subscription, str]:
+    ids.hold_edges_off(tx)
     found = rows.find(tx, subscription_id)
     if found is None:
         raise UserError("subscription_not_found", _NOT_FOUND)
     if not is_same(_hash_of(desk, found, contact_value), found.contact_hash):
         raise UserError("contact_mismatch", "the contact is not that of the subscription")
-    return _leave(tx, found, reason)
+    return _leave(tx, desk, found, reason)
 
 
 def _hash_of(desk: Desk, found: Subscription, contact_value: str) -> str:
@@ -100,7 +114,7 @@ def _hash_of(desk: Desk, found: Subscription, contact_value: str) -> str:
     return desk.secret.hash_contact(value)
 
 
-def _leave(tx: Tx, found: Subscription, reason: str) -> tuple[Subscription, str]:
+def _leave(tx: Tx, desk: Desk, found: Subscription, reason: str) -> tuple[Subscription, str]:
     """Again and again if need be: who has left has left. The value goes, the hash stays."""
     if found.status == Status.UNSUBSCRIBED:
         return found, found.status
@@ -108,5 +122,6 @@ def _leave(tx: Tx, found: Subscription, reason: str) -> tuple[Subscription, str]
                      contact_value=None, is_verified=False, verification_nonce=None)  # fmt: skip
     if not left:
         raise UserError("subscription_ended", f"this subscription is {found.status} and hears nothing any more")
+    pass_on(tx, tx.now(), desk, found.contact_hash)
     notifications.drop_waiting(tx, found.subscription_id, "unsubscribed")
     return rows.read(tx, found.subscription_id), found.status

@@ -8,14 +8,25 @@ from datetime import datetime
 from typing import Any, Final
 
 from vacancy.clock import iso
-from vacancy.model.subscriptions import OPEN_WORD, Preferences
+from vacancy.errors import UserError
+from vacancy.model.subscriptions import DAY_MINUTES, OPEN_WORD, Preferences
 
 UNSET: Final[Any] = object()
+NEVER_OPEN: Final = "startMinutes and endMinutes are the same: nothing could ever be sent"
+
+
+def is_never_open(start: int, end: int) -> bool:
+    """A window over midnight that ends as it begins, or holds midnight alone."""
+    return start == end or (start, end) == (DAY_MINUTES, 0)
 
 
 def with_changes(before: Preferences, **changes: Any) -> Preferences:
     """What is UNSET stays as it was."""
-    return replace(before, **{name: value for name, value in changes.items() if value is not UNSET})
+    changed = replace(before, **{name: value for name, value in changes.items() if value is not UNSET})
+    if is_never_open(changed.window_start, changed.window_end):
+        line = f"preferences.deliveryWindow: {NEVER_OPEN}"
+        raise UserError("validation_failed", line, [line])
+    return changed
 
 
 def shown(preferences: Preferences) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from vacancy.model.availability import OPEN
 from vacancy.model.subscriptions import HEARING, Subscription
 from vacancy.store import notifications
+from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Tx
 from vacancy.subscriptions.rules import Desk
 
@@ -14,7 +16,8 @@ def look_again(tx: Tx, now: datetime, desk: Desk, subscription: Subscription) ->
     """A row is made, revived or moved to now, in the transaction that changed the subscription. Fan-out may come to the
     same event before or after: the row is the same one."""
     wants_more = subscription.wants_open and subscription.notified_count < subscription.max_notifications
-    if subscription.status not in HEARING or not wants_more:
+    knows = subscription.item_key is not None and subscription.last_known_section_status == OPEN
+    if subscription.status not in HEARING or not wants_more or knows:
         return 0
     source = desk.sources(subscription.source)
     items = source.items_of(tx, subscription.waits_for) if source else ()
@@ -23,4 +26,14 @@ def look_again(tx: Tx, now: datetime, desk: Desk, subscription: Subscription) ->
         notifications.queue_one(tx, now, subscription.subscription_id, event_id, dedupe_key)
         for event_id, dedupe_key in leads
     )
-    return queued + notifications.move_to_now(tx, subscription, [event_id for event_id, _ in leads])
+    events = [event_id for event_id, _ in leads]
+    notifications.adopt(tx, subscription, events)
+    return queued + notifications.move_to_now(tx, subscription, events)
+
+
+def pass_on(tx: Tx, now: datetime, desk: Desk, contact_hash: str | None = None) -> None:
+    """What a subscription will not be told any more, another one of the same contact may be: it has a section and its
+    course, and left the course. Of one contact, or of all."""
+    for whose, channel in notifications.skip_unheard(tx, contact_hash):
+        for subscription in rows.of_contact(tx, whose, channel):
+            look_again(tx, now, desk, subscription)

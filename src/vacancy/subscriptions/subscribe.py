@@ -81,16 +81,15 @@ def _replay(tx: Tx, wish: Wish) -> Subscribed | None:
     before = idempotency.recall(tx, wish.idempotency_key)
     if before is None:
         return None
-    subscription = rows.find(tx, before.subscription_id)
-    if before.request_hash != wish.fingerprint() or subscription is None:
+    if before.request_hash != wish.fingerprint():
         raise UserError("idempotency_conflict", "this Idempotency-Key was used for another request; use a new one")
-    return _answer(tx, wish, subscription, created=before.created)
+    return _answer(tx, wish, rows.read(tx, before.subscription_id), created=before.created)
 
 
 def _add(tx: Tx, now: datetime, desk: Desk, wish: Wish, section_id: int | None) -> Subscribed:
     verified = not desk.must_confirm(wish.channel) or rows.is_verified(tx, wish.contact)
     _refuse_too_many(tx, desk, wish, verified=verified)
-    known = _status_now(tx, wish)
+    known = status_now(tx, wish.source, wish.topic)
     added = rows.add(tx, now, wish.topic, wish.contact, {
         "section_id": section_id,
         "locale": wish.locale,
@@ -120,7 +119,7 @@ def _again(tx: Tx, now: datetime, desk: Desk, wish: Wish, found: Subscription) -
 
 
 def _answer(tx: Tx, wish: Wish, found: Subscription, *, created: bool) -> Subscribed:
-    return Subscribed(found, created, found.status == Status.PENDING, _status_now(tx, wish))
+    return Subscribed(found, created, found.status == Status.PENDING, status_now(tx, wish.source, wish.topic))
 
 
 def ask_to_confirm(tx: Tx, now: datetime, subscription: Subscription) -> None:
@@ -130,9 +129,10 @@ def ask_to_confirm(tx: Tx, now: datetime, subscription: Subscription) -> None:
         rows.note(tx, now, subscription, "verification_queued")
 
 
-def _status_now(tx: Tx, wish: Wish) -> str:
-    topic = wish.topic
-    keys = [item.item_key for item in wish.source.items_of(tx, topic)]
+def status_now(tx: Tx, source: Source, topic: Topic) -> str:
+    keys = [item.item_key for item in source.items_of(tx, topic)]
+    if not keys:
+        return UNKNOWN
     return rows.status_now(tx, topic.source, topic.target_key, keys) or UNKNOWN
 
 

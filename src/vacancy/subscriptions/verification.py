@@ -31,7 +31,10 @@ class Links:
         )
 
     def sign(self, subscription: Subscription) -> str:
-        token: str = self._serializer.dumps([subscription.subscription_id, subscription.verification_nonce])
+        return self.sign_for(subscription.subscription_id, subscription.verification_nonce or "")
+
+    def sign_for(self, subscription_id: int, nonce: str) -> str:
+        token: str = self._serializer.dumps([subscription_id, nonce])
         return token
 
     def read(self, token: str) -> tuple[int, str]:
@@ -57,7 +60,8 @@ def verify(tx: Tx, desk: Desk, subscription_id: int, nonce: str) -> Sequence[Sub
     now = tx.now()
     ids.hold_edges_off(tx)
     named = rows.find(tx, subscription_id)
-    if named is None or not named.verification_nonce or not is_same(nonce, named.verification_nonce):
+    kept = named.verification_nonce if named is not None and named.status == Status.PENDING else None
+    if named is None or not kept or not is_same(nonce, kept):
         raise UserError("link_expired", "this link was used already, or the subscription has ended")
     verified = []
     for subscription in rows.of_contact(tx, named.contact_hash, named.contact_type):

@@ -20,7 +20,11 @@ from vacancy.web.errors import add_error_handlers, documented, last_resort
 from vacancy.web.openapi import VacancyApp
 from vacancy.web.pages.board import board
 from vacancy.web.pages.docs import docs
+from vacancy.web.pages.manage import ManagePage
 from vacancy.web.pages.render import Static
+from vacancy.web.pages.subscribe import SubscribePage
+from vacancy.web.pages.unsubscribe import UnsubscribePage
+from vacancy.web.pages.verify import VerifyPage
 from vacancy.web.parameters import only_known_parameters
 from vacancy.web.trace import Trace
 
@@ -46,6 +50,10 @@ def create_app(house: House) -> FastAPI:
             Route("/api/events/stream", EventStream(house, feed), methods=["GET"]),
             Route("/", board),
             Route("/docs", docs),
+            Route("/subscribe", SubscribePage),
+            Route("/verify", VerifyPage),
+            Route("/unsubscribe", UnsubscribePage),
+            Route("/manage/{subscription_id}", ManagePage),
             Route("/healthz", health.healthz),
             Route("/readyz", health.readyz),
             Route("/metrics", health.metrics),

@@ -30,20 +30,24 @@ def _forwarded(scope: Scope) -> list[str]:
 
 
 def _is_in(text: str, networks: Sequence[Network]) -> bool:
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return any(address in network for network in networks)
+    address = _read(text)
+    return address is not None and any(address in network for network in networks)
 
 
 def _household(text: str) -> str:
+    address = _read(text)
+    if address is None:
+        return DIRECT
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, _HOUSEHOLD), strict=False))
+    return str(address)
+
+
+def _read(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        return DIRECT
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
-        return str(ipaddress.ip_network((address, _HOUSEHOLD), strict=False))
-    return str(address)
+        return None
+    # A socket that takes both families shows IPv4 peers this way.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.types import Scope
 
 from vacancy.clock import Clock, Dice
 from vacancy.metrics import Metrics
@@ -17,6 +18,8 @@ from vacancy.store.engine import Store
 from vacancy.subscriptions.rules import Desk
 from vacancy.subscriptions.verification import Links
 from vacancy.web.attempts import Attempts
+from vacancy.web.client_address import client_address
+from vacancy.web.stamps import Stamps
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,14 @@ class House:
     @cached_property
     def links(self) -> Links:
         return Links(self.desk.secret, self.clock)
+
+    @cached_property
+    def stamps(self) -> Stamps:
+        return Stamps(self.desk.secret, self.clock)
+
+    def count_attempt(self, scope: Scope) -> None:
+        """UserError when this address asks too often."""
+        self.attempts.count(client_address(scope, self.settings.web.trusted_proxies))
 
 
 def house(request: Request) -> House:

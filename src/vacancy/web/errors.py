@@ -65,7 +65,7 @@ def error_response(
         error["details"] = details
     sent = {"Cache-Control": "no-store", **(headers or {})}
     if code in _RETRY_AFTER_S:
-        sent.setdefault("Retry-After", _retry_after(code, details))
+        sent.setdefault("Retry-After", retry_after(code, details))
     return Response(
         msgspec.json.encode({"error": error}), status or CODES[code].status, headers=sent, media_type="application/json"
     )
@@ -89,8 +89,12 @@ async def _user_error(request: Request, error: Exception) -> Response:
 
 
 async def _store_error(request: Request, error: Exception) -> Response:
-    _log.error("the store failed a request", error=str(error), trace_id=trace_id(request.scope))
+    log_store_error(request.scope, error)
     return error_response(request.scope, "unavailable", "The database does not answer right now; try again shortly.")
+
+
+def log_store_error(scope: Scope, error: Exception) -> None:
+    _log.error("the store failed a request", error=str(error), trace_id=trace_id(scope))
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -100,7 +104,9 @@ async def _http_error(request: Request, error: Exception) -> Response:
         "not_found": f"There is nothing at {request.url.path}; /docs lists every address.",
         "method_not_allowed": f"{request.url.path} does not take {request.method}.",
     }.get(code, str(known.detail))
-    return error_response(request.scope, code, message, headers=known.headers)
+    # A body that cannot even be taken apart is the framework's own 400.
+    status = known.status_code if code == "validation_failed" else None
+    return error_response(request.scope, code, message, headers=known.headers, status=status)
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:
@@ -121,6 +127,6 @@ def _place(location: Sequence[object]) -> str:
     return ".".join(str(step) for step in location[1:]) or str(location[0])
 
 
-def _retry_after(code: str, details: Details) -> str:
+def retry_after(code: str, details: Details) -> str:
     given = details.get("retryAfterS") if isinstance(details, Mapping) else None
     return _RETRY_AFTER_S[code] if given is None else str(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -97,13 +97,36 @@ def _query(name: str, what: str, **schema: Any) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": what, "schema": schema}
 
 
-def _get(tag: str, name: str, summary: str, what: str, answers: Mapping[str, Any], *parameters: Any) -> Operation:
+def _operation(tag: str, name: str, summary: str, what: str, answers: Mapping[str, Any], *parameters: Any) -> Operation:
     operation: Operation = {
         "tags": [tag], "operationId": name, "summary": summary, "description": what, "responses": dict(answers),
     }  # fmt: skip
     if parameters:
         operation["parameters"] = list(parameters)
-    return {"get": operation}
+    return operation
+
+
+def _get(tag: str, name: str, summary: str, what: str, answers: Mapping[str, Any], *parameters: Any) -> Operation:
+    return {"get": _operation(tag, name, summary, what, answers, *parameters)}
+
+
+def _pages(*codes: str, form: bool = False) -> dict[str, Any]:
+    """A page, and the pages that say what is wrong. Only a fault of ours is told in JSON even here."""
+    found = {"200": _answer("A page.", "text/html", _TEXT), **_errors()}
+    for code in codes:
+        # What is wrong with a form is the body's: 400, as in the API.
+        status = "400" if form and code == "validation_failed" else str(CODES[code].status)
+        entry = found.setdefault(status, _answer("", "text/html", _TEXT))
+        entry["description"] = f"{entry['description']} `{code}`: {CODES[code].summary}".strip()
+    return found
+
+
+def _form(operation: Operation, *, required: Sequence[str] = (), **fields: str) -> Operation:
+    """The fields that a form sends, each with what it is for."""
+    properties = {name: {"type": "string", "description": what} for name, what in fields.items()}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    content = {"application/x-www-form-urlencoded": {"schema": schema}}
+    return {**operation, "requestBody": {"required": True, "content": content}}
 
 
 _FILTERS: Final = (
@@ -157,6 +180,84 @@ _STREAM: Final = _get(
     *_FILTERS,
 )  # fmt: skip
 
+_CHOICES: Final = {
+    "alerts": "After how many alerts it pauses, 1 to 10.",
+    "quietFrom": "When quiet hours begin, such as `22:00`; empty for none.",
+    "quietTo": "When they end.",
+}
+_PLACE: Final = {
+    "topic": "What to wait for; or a section by the next three.",
+    "term": "Such as `12025`.",
+    "campus": "Such as `NB`.",
+    "sectionIndex": "Five digits.",
+}
+_UNSUBSCRIBE_TOKEN: Final = _query("token", "The unsubscribe token, as it stands in the link.", type="string")
+_MANAGE_NUMBER: Final = {
+    "name": "subscription_id", "in": "path", "required": True, "description": "The subscription's number.",
+    "schema": {"type": "integer", "minimum": 1},
+}  # fmt: skip
+
+_SUBSCRIBE_PAGE: Final = {
+    "get": _operation(
+        "pages", "subscribe_page", "Find a section, wait for it",
+        "Without parameters the finder; with a topic or a section, the form.",
+        _pages("validation_failed", "section_not_found", "section_conflict", "unavailable"),
+        *(_query(name, what, type="string") for name, what in _PLACE.items()),
+    ),
+    "post": _form(
+        _operation(
+            "pages", "subscribe_by_form", "Subscribe by the form",
+            "The same rules as `/api/subscribe`. What is wrong is shown beside its field, with all that was typed.",
+            _pages("validation_failed", "section_not_found", "section_conflict", "contact_suppressed", "rate_limited",
+                   "unavailable", form=True),
+        ),
+        **_PLACE, email="Where the news goes.", **_CHOICES, stamp="When the form was handed out, signed.",
+        website="People leave it empty.",
+    ),
+}  # fmt: skip
+_VERIFY_PAGE: Final = {
+    "get": _operation(
+        "pages", "verify_page", "Confirm an address", "Shows a button and changes nothing.",
+        _pages("link_invalid", "link_expired", "unavailable"),
+        _query("token", "The token of the link in the mail.", type="string"),
+    ),
+    "post": _form(
+        _operation(
+            "pages", "verify_by_form", "Confirm by the button", "All that waits for the address begins.",
+            _pages("validation_failed", "link_invalid", "link_expired", "unavailable", form=True),
+        ),
+        required=["token"], token="The token of the link in the mail.",  # noqa: S106 - what it is for, not one
+    ),
+}  # fmt: skip
+_UNSUBSCRIBE_PAGE: Final = {
+    "get": _operation(
+        "pages", "unsubscribe_page", "Leave", "Shows a button and changes nothing.",
+        _pages("subscription_not_found", "unavailable"), _UNSUBSCRIBE_TOKEN,
+    ),
+    "post": _operation(
+        "pages", "unsubscribe_in_one_click", "Leave in one click",
+        "What a mail program sends by itself (RFC 8058): no cookie, no field, whatever the body.",
+        _pages("subscription_not_found", "unavailable"), _UNSUBSCRIBE_TOKEN,
+    ),
+}  # fmt: skip
+_MANAGE_PAGE: Final = {
+    "get": _operation(
+        "pages", "manage_page", "One subscription", "For whoever has its manage token.",
+        _pages("subscription_not_found", "unavailable"), _MANAGE_NUMBER,
+        _query("token", "The manage token.", type="string"),
+    ),
+    "post": _form(
+        _operation(
+            "pages", "manage_by_form", "Change a subscription", "The page again, as it stands then.",
+            _pages("validation_failed", "subscription_not_found", "subscription_ended", "illegal_move", "unavailable",
+                   form=True),
+            _MANAGE_NUMBER,
+        ),
+        required=["token", "do"], token="The manage token.",  # noqa: S106 - what it is for, not one
+        do="`save`, `pause`, `resume`, `wake` or `unsubscribe`.", **_CHOICES,
+    ),
+}  # fmt: skip
+
 _BY_HAND: Final[dict[str, Operation]] = {
     "/api/events": _EVENTS,
     "/api/events/stream": _STREAM,
@@ -181,4 +282,8 @@ _BY_HAND: Final[dict[str, Operation]] = {
         "pages", "docs", "This description, to read", "Made of the OpenAPI document; works offline.",
         {"200": _answer("A page.", "text/html", _TEXT), **_errors("validation_failed")},
     ),
+    "/subscribe": _SUBSCRIBE_PAGE,
+    "/verify": _VERIFY_PAGE,
+    "/unsubscribe": _UNSUBSCRIBE_PAGE,
+    "/manage/{subscription_id}": _MANAGE_PAGE,
 }  # fmt: skip

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
+import msgspec
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from vacancy.clock import whole_milliseconds
 from vacancy.model.subscriptions import DAY_MINUTES, OPEN_WORD, Status
+from vacancy.subscriptions.preferences import NEVER_OPEN, is_never_open
+from vacancy.web.places import place_topic
 
 _CONTEXT_BYTES: Final = 4096
 _METADATA_BYTES: Final = 2048
+_DEEPEST: Final = 16
 _NO_CONTROL: Final = r"^[^\x00-\x1f\x7f]*$"
 
 Token = Annotated[str, StringConstraints(min_length=16, max_length=128, pattern=r"^[A-Za-z0-9_-]+$")]
 LinkToken = Annotated[str, StringConstraints(min_length=16, max_length=512, pattern=r"^[A-Za-z0-9_.-]+$")]
 ContactValue = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=256,
                                                 pattern=_NO_CONTROL)]  # fmt: skip
-ContactType = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, pattern=r"^[a-z_]{3,32}$")]
+ContactType = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, pattern=r"^[A-Za-z_]{3,32}$")]
 Locale = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z]{2}|[-_][0-9]{3})?$")]
 Minutes = Annotated[int, Field(ge=0, le=DAY_MINUTES)]
 
@@ -39,9 +42,16 @@ class DeliveryWindow(Asked):
 
     @model_validator(mode="after")
     def _is_open_at_all(self) -> Self:
-        if self.start_minutes == self.end_minutes:
-            raise ValueError("startMinutes and endMinutes are the same: nothing could ever be sent")
+        if is_never_open(self.start_minutes, self.end_minutes):
+            raise ValueError(NEVER_OPEN)
         return self
+
+
+class WindowChanged(Asked):
+    """The other end of the window stays."""
+
+    start_minutes: Minutes | None = None
+    end_minutes: Minutes | None = None
 
 
 class PreferencesAsked(Asked):
@@ -107,14 +117,13 @@ class SubscribeAsked(Asked):
     def topic_name(self) -> str:
         if self.topic is not None:
             return self.topic
-        term, campus = (_squeezed(str(text)) for text in (self.term, self.campus))
-        return f"soc:{term}:{campus}:{self.section_index or f'course/{_squeezed(str(self.course_string))}'}"
+        return place_topic(str(self.term), str(self.campus), self.section_index or f"course/{self.course_string}")
 
 
 class PreferencesChanged(PreferencesAsked):
     """Only what is sent is changed."""
 
-    delivery_window: DeliveryWindow | None = None  # type: ignore[assignment]
+    delivery_window: WindowChanged | None = None  # type: ignore[assignment]
 
 
 class ChangeAsked(Asked):
@@ -220,10 +229,18 @@ class AskedAgainShown(Shown):
 
 
 def _bounded(value: dict[str, Any], most: int) -> dict[str, Any]:
-    if len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) > most:
+    """What can be stored, and shown again."""
+    if _is_deep(value, _DEEPEST):
+        raise ValueError(f"must be nested at most {_DEEPEST} deep")
+    try:
+        size = len(msgspec.json.encode(value))
+    except UnicodeEncodeError as problem:
+        raise ValueError("must be text that can be written down") from problem
+    if size > most:
         raise ValueError(f"must be at most {most} bytes")
     return value
 
 
-def _squeezed(text: str) -> str:
-    return "".join(text.split())
+def _is_deep(value: Any, left: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return left < 0 or any(_is_deep(each, left - 1) for each in inner)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from vacancy.clock import iso
@@ -23,6 +26,7 @@ from vacancy.web.api.subscription_bodies import (
     AskedAgainShown,
     ChangeAsked,
     PreferencesAsked,
+    PreferencesChanged,
     ResendAsked,
     SubscribeAsked,
     SubscribedShown,
@@ -32,7 +36,6 @@ from vacancy.web.api.subscription_bodies import (
     VerifiedShown,
     VerifyAsked,
 )
-from vacancy.web.client_address import client_address
 from vacancy.web.context import House, HouseDep
 from vacancy.web.errors import documented
 from vacancy.web.trace import trace_id
@@ -65,7 +68,7 @@ async def subscribe_to(
     idempotency_key: Annotated[str | None, Header(description="The same key and request have the same answer.")] = None,
 ) -> Response:
     """One subscription for a contact and a topic, however often it is asked for. Keep the tokens: they come once."""
-    house.attempts.count(client_address(request.scope, house.settings.web.trusted_proxies))
+    house.count_attempt(request.scope)
     wish = _wish(house, asked, _key(idempotency_key))
     subscribed = await house.store.write(subscribe, house.desk, wish)
     return _json(_subscribed(request, wish, subscribed), 201 if subscribed.created else 200)
@@ -78,7 +81,9 @@ async def subscribe_to(
 async def unsubscribe(request: Request, house: HouseDep, asked: UnsubscribeAsked) -> Response:
     """By its token, or by its number and the contact. Asking again changes nothing."""
     if asked.unsubscribe_token is not None:
-        left, before = await house.store.write(manage.unsubscribe_by_token, asked.unsubscribe_token, asked.reason)
+        left, before = await house.store.write(
+            manage.unsubscribe_by_token, house.desk, asked.unsubscribe_token, asked.reason
+        )
     else:
         left, before = await house.store.write(
             manage.unsubscribe_by_contact, house.desk, asked.subscription_id or 0, asked.contact_value or "",
@@ -110,10 +115,11 @@ async def change(
     token: Annotated[str | None, Query(description="The manage token, where no header can be sent.")] = None,
 ) -> Response:  # fmt: skip
     """Only what is sent is changed. `status` pauses it or lets it go on."""
-    wanted = Change(_changed(asked.preferences), asked.status, asked.locale)
-    found = await house.store.write(
-        manage.change, house.desk, subscription_id, _manage_token(authorization, token), wanted
-    )
+    wanted = Change(_changed(asked.preferences), asked.status, asked.locale and _locale(asked.locale))
+    with _said_in_body("preferences", "deliveryWindow"):
+        found = await house.store.write(
+            manage.change, house.desk, subscription_id, _manage_token(authorization, token), wanted
+        )
     return _json(_view(request, found))
 
 
@@ -135,7 +141,7 @@ async def verify(request: Request, house: HouseDep, asked: VerifyAsked) -> Respo
                         400: documented("invalid_contact", "channel_unavailable")[400]})  # fmt: skip
 async def resend(request: Request, house: HouseDep, asked: ResendAsked) -> Response:
     """At most one mail to an address in an hour; the answer is the same whether or not anybody waits."""
-    house.attempts.count(client_address(request.scope, house.settings.web.trusted_proxies))
+    house.count_attempt(request.scope)
     contact = read_contact(house.desk.secret, house.desk.channel(asked.contact_type), asked.contact_value)
     await house.store.write(verification.ask_again, contact)
     return _json({"status": "accepted", "traceId": trace_id(request.scope)}, 202)
@@ -144,11 +150,27 @@ async def resend(request: Request, house: HouseDep, asked: ResendAsked) -> Respo
 def _wish(house: House, asked: SubscribeAsked, key: str | None) -> Wish:
     channel = house.desk.channel(asked.contact_type)
     contact = read_contact(house.desk.secret, channel, asked.contact_value)
-    source, topic = house.desk.topic(asked.topic_name())
+    with _said_in_body("topic" if asked.topic is not None else "courseString"):
+        source, topic = house.desk.topic(asked.topic_name())
     kept = {"client": asked.client_context, "discord": asked.discord}
     metadata = {name: value for name, value in kept.items() if value is not None}
-    return Wish(source, topic, channel, contact, (asked.locale or _LOCALE).replace("_", "-"),
-                _preferences(asked.preferences), metadata, key)  # fmt: skip
+    return Wish(source, topic, channel, contact, _locale(asked.locale or _LOCALE), _preferences(asked.preferences),
+                metadata, key)  # fmt: skip
+
+
+@contextmanager
+def _said_in_body(*field: str) -> Iterator[None]:
+    """What is wrong with a body is 400, whoever finds it, and has the name that it was sent by."""
+    try:
+        yield
+    except UserError as wrong:
+        if wrong.code != "validation_failed":
+            raise
+        raise RequestValidationError([{"loc": ("body", *field), "msg": wrong.message.partition(": ")[2]}]) from wrong
+
+
+def _locale(text: str) -> str:
+    return text.replace("_", "-")
 
 
 def _preferences(asked: PreferencesAsked) -> Preferences:
@@ -159,7 +181,7 @@ def _preferences(asked: PreferencesAsked) -> Preferences:
     )  # fmt: skip
 
 
-def _changed(asked: PreferencesAsked | None) -> dict[str, Any]:
+def _changed(asked: PreferencesChanged | None) -> dict[str, Any]:
     """What was sent, in the words of Preferences."""
     if asked is None:
         return {}
@@ -171,8 +193,9 @@ def _changed(asked: PreferencesAsked | None) -> dict[str, Any]:
     if "notify_on" in sent:
         changes["notify_on"] = tuple(asked.notify_on)
     if "delivery_window" in sent and asked.delivery_window is not None:
-        changes["window_start"] = asked.delivery_window.start_minutes
-        changes["window_end"] = asked.delivery_window.end_minutes
+        window = asked.delivery_window
+        ends = {"window_start": window.start_minutes, "window_end": window.end_minutes}
+        changes |= {name: minutes for name, minutes in ends.items() if minutes is not None}
     return changes
 
 

@@ -20,6 +20,7 @@ from vacancy.store.event_feed import FeedEvent, Only
 from vacancy.store.target_overview import TargetView
 from vacancy.web.context import house
 from vacancy.web.pages.ago import ago
+from vacancy.web.pages.facts import campus_of, facts_of, title_of, web_address
 from vacancy.web.pages.render import page
 from vacancy.web.parameters import read_query
 
@@ -87,39 +88,18 @@ def opening(event: FeedEvent, now: datetime) -> Opening:
     at = datetime.fromisoformat(columns["eventAt"])
     return Opening(
         event.id,
-        _title(columns, payload),
+        title_of(payload, columns["indexNumber"], str(columns["itemKey"])),
         _facts(columns, payload),
         iso(at),
         ago(now, at),
-        _link(payload),
+        web_address(payload.get("link")),
         "Register" if columns["indexNumber"] else "Go there",
     )
 
 
-def _title(columns: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
-    for name in ("courseTitle", "label"):
-        if payload.get(name):
-            return str(payload[name])
-    return f"Index {columns['indexNumber']}" if columns["indexNumber"] else str(columns["itemKey"])
-
-
 def _facts(columns: Mapping[str, Any], payload: Mapping[str, Any]) -> list[str]:
-    section, campus, index = payload.get("sectionNumber"), columns["campusCode"], columns["indexNumber"]
-    facts = [
-        payload.get("courseString"),
-        f"Section {section}" if section else None,
-        f"Index {index}" if index and payload.get("courseTitle") else None,
-        payload.get("meetingSummary"),
-        CAMPUS_NAMES.get(campus, campus),
-        None if index else columns["source"],
-    ]
-    return [str(fact) for fact in facts if fact]
-
-
-def _link(payload: Mapping[str, Any]) -> str | None:
-    # Upstream text: a link that is not a web address may be a script.
-    link = payload.get("link")
-    return link if isinstance(link, str) and link.startswith(("https://", "http://")) else None
+    index, campus = columns["indexNumber"], campus_of(columns["campusCode"])
+    return [*facts_of(payload, index), *([campus] if campus else []), *([] if index else [columns["source"]])]
 
 
 def _watched(view: TargetView, now: datetime) -> Watched:

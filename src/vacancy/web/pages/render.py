@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -28,9 +29,11 @@ _HEADERS: Final = {
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 
 
-def page(request: Request, template: str, **values: Any) -> Response:
+def page(
+    request: Request, template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
+) -> Response:
     html = _environment().get_template(template).render(root=root(request), trace_id=trace_id(request.scope), **values)
-    return HTMLResponse(html, headers=_HEADERS)
+    return HTMLResponse(html, status, headers={**_HEADERS, **(headers or {})})
 
 
 def root(request: Request) -> str:

@@ -1,0 +1,108 @@
+"""An item that opened, in words: what every channel says of it, however much room it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from vacancy.channels.words import WORDS, campus, one_line, term
+from vacancy.model.messages import Opening, OpenItem
+
+SOC: Final = "soc"
+_TITLES: Final = ("title", "label", "name", "venueName", "venue_name")
+_LINKS: Final = ("link", "bookUrl", "book_url", "url")
+_MORE: Final = ("date", "time")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`lines` are the facts, shortest first. `index` and what follows are a course section's alone."""
+
+    title: str
+    lines: tuple[str, ...]
+    link: str | None
+    index: str = ""
+    section: str = ""
+    people: str = ""
+    place: str = ""
+
+    def named(self, locale: str, *, without: str = "") -> str:
+        """Enough to know it by: `Data Structures, section 03 (12345)`; `without` a title that was said already."""
+        if not self.index:
+            return self.title
+        section = WORDS[locale]["section"].format(section=self.section) if self.section else ""
+        title = "" if self.title == without else self.title
+        name = (", " if locale == "en-US" else " ").join(filter(None, (title, section)))
+        return f"{name} ({self.index})" if name else WORDS[locale]["a_section"].format(index=self.index)
+
+
+def tell_all(opening: Opening, locale: str) -> tuple[Told, ...]:
+    tell = _section if opening.source == SOC else _other
+    return tuple(tell(item, locale) for item in opening.items)
+
+
+def shared_title(told: Sequence[Told]) -> str:
+    """What several sections of one course are called; nothing, where they differ."""
+    titles = {one.title for one in told}
+    return titles.pop() if len(titles) == 1 else ""
+
+
+def web_link(payload: Mapping[str, Any]) -> str | None:
+    """Only what a browser may open from a mail: a source's word is no reason to offer `javascript:`."""
+    for name in _LINKS:
+        link = payload.get(name)
+        if isinstance(link, str) and link.isascii() and link.isprintable() and " " not in link:
+            try:
+                if urlsplit(link).scheme in ("http", "https"):
+                    return link
+            except ValueError:
+                continue
+    return None
+
+
+def _section(item: OpenItem, locale: str) -> Told:
+    payload = item.payload
+    index = _text(payload, "index") or one_line(item.index_number or item.item_key)
+    place = ", ".join(filter(None, (_campus(item), _term(item, locale))))
+    course = " · ".join(filter(None, (_text(payload, "courseString"), place)))
+    people = _people(payload.get("instructors"))
+    lines = tuple(filter(None, (course, _text(payload, "meetingSummary"), people)))
+    title, section = _text(payload, "courseTitle"), _text(payload, "sectionNumber")
+    return Told(title, lines, web_link(payload), index, section, people, place)
+
+
+def _other(item: OpenItem, _locale: str) -> Told:
+    """The words of a source that we know nothing of: `title`, `lines` and `link`, or what comes nearest."""
+    payload = item.payload
+    title = next(filter(None, (_text(payload, name) for name in _TITLES)), "") or one_line(item.item_key)
+    given = payload.get("lines")
+    if isinstance(given, list | tuple):
+        lines = tuple(filter(None, map(one_line, given)))
+    else:
+        lines = tuple(filter(None, (" ".join(filter(None, (_text(payload, name) for name in _MORE))),)))
+    return Told(title, lines, web_link(payload))
+
+
+def _campus(item: OpenItem) -> str:
+    return campus(item.campus_code or _text(item.payload, "campus"))
+
+
+def _term(item: OpenItem, locale: str) -> str:
+    code = item.term_id or _text(item.payload, "term")
+    try:
+        return term(code, locale)
+    except (KeyError, IndexError):
+        return one_line(code)
+
+
+def _people(names: object) -> str:
+    if isinstance(names, list | tuple):
+        return "; ".join(filter(None, map(one_line, names)))
+    return one_line(names or "")
+
+
+def _text(payload: Mapping[str, Any], name: str) -> str:
+    value = payload.get(name)
+    return "" if value is None else one_line(value)

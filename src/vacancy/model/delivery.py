@@ -1,0 +1,92 @@
+"""A row of the queue on its way out: what is known of it at the moment of sending, and what is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from vacancy.model.messages import Outcome
+from vacancy.model.subscriptions import DAY_MINUTES
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A row that may go now, with its subscription as it is this moment. The order is that of the query."""
+
+    notification_id: int
+    kind: str
+    open_event_id: int | None
+    dedupe_key: str
+    attempts: int
+    # Whoever had it let its lock lapse. The place under the cap was taken then, and is not taken again.
+    is_taken_over: bool
+    payload: Mapping[str, Any] | None
+    subscription_id: int
+    topic: str
+    source: str
+    item_key: str | None
+    contact_type: str
+    contact_value: str | None
+    contact_hash: str
+    locale: str
+    status: str
+    is_verified: bool
+    last_known_section_status: str
+    max_notifications: int
+    notified_count: int
+    snooze_until: datetime | None
+    unsubscribe_token: str
+    manage_token: str
+    verification_nonce: str | None
+    metadata: Mapping[str, Any]
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Minutes of the day in which it may go."""
+        kept = self.metadata.get("preferences", {}).get("deliveryWindow", {})
+        return kept.get("startMinutes", 0), kept.get("endMinutes", DAY_MINUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Whether what an alert tells is so, and when that was last seen."""
+
+    source: str
+    is_open: bool
+    seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Send it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet. It counts as no attempt."""
+
+    until: datetime
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Not at all: `skipped` for its subscription's sake, `expired` because what it tells is not so any more."""
+
+    status: Literal["skipped", "expired"]
+    code: str
+    message: str
+
+
+Decision = Go | Wait | Drop
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of a message that was handed to its channel."""
+
+    due: Due
+    outcome: Outcome

@@ -1,0 +1,79 @@
+"""What an alert is about: the events of one poll and group, and whether they are still so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import and_, bindparam, select
+
+from vacancy.model.availability import OPEN
+from vacancy.model.messages import OpenItem
+from vacancy.store.engine import Tx
+from vacancy.store.events import of_group
+from vacancy.store.prepared import PreparedSelect
+from vacancy.store.schema import availability, open_events, targets
+
+_e: Final = open_events.c
+_OF_GROUP: Final = and_(of_group(_e, bindparam("lead")), _e.status_after == OPEN)
+_FACTS: Final = PreparedSelect(
+    select(
+        _e.open_event_id, _e.dedupe_key, _e.trace_id, _e.source, _e.target_key, _e.event_at, _e.detected_by,
+        _e.status_before, _e.status_after, _e.topics, _e.item_key, _e.episode, _e.payload, _e.section_id, _e.term_id,
+        _e.campus_code, _e.index_number,
+    )
+    .where(_OF_GROUP)
+    .order_by(_e.open_event_id)
+)  # fmt: skip
+_STILL: Final = PreparedSelect(
+    select(_e.open_event_id, _e.source, availability.c.opened_at, targets.c.last_complete_at)
+    .join_from(open_events, availability, and_(
+        availability.c.snapshot_id == _e.snapshot_id, availability.c.state == OPEN,
+        availability.c.episode == _e.episode,
+    ))
+    .join(targets, targets.c.target_id == availability.c.target_id)
+    .where(_OF_GROUP)
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningFacts:
+    """An event as it was written down; it never changes."""
+
+    open_event_id: int
+    dedupe_key: str
+    trace_id: str
+    source: str
+    target_key: str
+    event_at: datetime
+    detected_by: str
+    status_before: str
+    status_after: str
+    topics: Sequence[str]
+    item: OpenItem
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """Events of the group whose item is open now, in their own episode, and when that was last seen."""
+
+    source: str
+    events: frozenset[int]
+    seen_at: datetime | None
+
+
+def facts_of(tx: Tx, lead: int) -> Sequence[OpeningFacts]:
+    rows = tx.read(_FACTS, {"lead": lead})
+    return [OpeningFacts(*[*row[:10], OpenItem(*row[10:])]) for row in rows]
+
+
+def still(tx: Tx, lead: int) -> Still | None:
+    """None if nothing of it is open any more. To have seen an item open is to know it, whatever saw it: an opening that
+    was not seen in the list itself is as fresh as its own moment."""
+    rows: Sequence[tuple[Any, ...]] = tx.read(_STILL, {"lead": lead})
+    if not rows:
+        return None
+    seen = [moment for _, _, opened_at, complete_at in rows for moment in (opened_at, complete_at) if moment]
+    return Still(rows[0][1], frozenset(row[0] for row in rows), max(seen, default=None))

@@ -1,0 +1,211 @@
+"""The queue on its way out: what may go now, who has it in hand, and until when.
+
+Whoever locks a row takes a place under its subscription's cap in the same transaction, and gives it back with the lock
+unless the message was sent. So a row that is locked has a place, and one that is not has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Select, and_, bindparam, func, literal_column, or_, select, update
+
+from vacancy.errors import StoreError
+from vacancy.model.delivery import Drop, Due, Wait
+from vacancy.model.messages import Kind
+from vacancy.store.engine import Tx
+from vacancy.store.notifications import IS_PENDING, PENDING
+from vacancy.store.prepared import Prepared, PreparedSelect
+from vacancy.store.schema import open_event_notifications, subscriptions
+
+_n: Final = open_event_notifications.c
+_s: Final = subscriptions.c
+# Nobody takes a row from itself: if our lock lapsed while we have it in hand, the clock was set, not we were dead.
+_FREE: Final = or_(
+    _n.locked_at.is_(None), and_(_n.locked_at < bindparam("lapsed"), _n.locked_by != bindparam("worker"))
+)
+_LET_GO: Final = "let go"
+_COLUMNS: Final = (
+    _n.notification_id, _n.kind, _n.open_event_id, _n.dedupe_key, _n.fanout_attempts,
+    _n.locked_by.is_not(None).label("is_taken_over"), _n.payload, _s.subscription_id, _s.topic, _s.source, _s.item_key,
+    _s.contact_type, _s.contact_value, _s.contact_hash, _s.locale, _s.status, _s.is_verified,
+    _s.last_known_section_status, _s.max_notifications, _s.notified_count, _s.snooze_until, _s.unsubscribe_token,
+    _s.manage_token, _s.verification_nonce, _s.metadata,
+)  # fmt: skip
+
+
+def _due(when: Any, first: Any) -> PreparedSelect:
+    statement: Select[*tuple[Any, ...]] = (
+        select(*_COLUMNS)
+        .join_from(open_event_notifications, subscriptions, _n.subscription_id == _s.subscription_id)
+        .where(IS_PENDING, _n.channel == bindparam("channel"), _FREE, when)
+        .order_by(first)
+        .limit(bindparam("room"))
+        # What somebody else works at this moment is passed over, not waited for.
+        .with_for_update(skip_locked=True)
+    )
+    return PreparedSelect(statement)
+
+
+# Two questions, each answered by a stretch of the index: what waited and may go, oldest wait first; what never had to.
+_WAITED: Final = _due(_n.not_before <= bindparam("now"), _n.not_before)
+_READY: Final = _due(_n.not_before.is_(None), _n.notification_id)
+_LOCK: Final = Prepared(
+    update(open_event_notifications)
+    .where(_n.notification_id == bindparam("id"), IS_PENDING)
+    .values(locked_by=bindparam("worker"), locked_at=bindparam("now"))
+)
+_TAKE_PLACE: Final = Prepared(
+    update(subscriptions)
+    .where(_s.subscription_id == bindparam("who"), _s.notified_count < _s.max_notifications)
+    .values(notified_count=_s.notified_count + 1)
+)
+_WAIT: Final = Prepared(
+    update(open_event_notifications)
+    .where(_n.notification_id == bindparam("id"), IS_PENDING)
+    .values(not_before=bindparam("until"), error=bindparam("why", type_=_n.error.type), locked_by=None, locked_at=None)
+)
+_DROP: Final = Prepared(
+    update(open_event_notifications)
+    .where(_n.notification_id == bindparam("id"), IS_PENDING)
+    .values(
+        fanout_status=bindparam("status"), fanout_attempts=_n.fanout_attempts + bindparam("attempts"),
+        error=bindparam("why", type_=_n.error.type), locked_by=None, locked_at=None, not_before=None,
+    )
+)  # fmt: skip
+_RENEW: Final = Prepared(
+    update(open_event_notifications)
+    .where(_n.notification_id == bindparam("id"), _n.locked_by == bindparam("worker"), IS_PENDING)
+    .values(locked_at=bindparam("now"))
+)
+
+
+def find_due(tx: Tx, now: datetime, channel: str, worker: str, room: int, lock_ttl_s: float) -> list[Due]:
+    """Free rows that may go now, at most `room`. On PostgreSQL they stay ours until the transaction ends."""
+    lapsed = now - timedelta(seconds=lock_ttl_s)
+    given = {"channel": channel, "worker": worker, "now": now, "lapsed": lapsed, "room": room}
+    rows = tx.read(_WAITED, given)
+    if len(rows) < room:
+        rows += tx.read(_READY, {**given, "room": room - len(rows)})
+    return [Due(*row) for row in rows]
+
+
+def lock(tx: Tx, now: datetime, worker: str, rows: Sequence[Due]) -> None:
+    """The caller has found these free in this transaction, and judged that each has a place under its cap."""
+    _all_or_nothing(tx.write(_LOCK, [{"id": row.notification_id, "worker": worker, "now": now} for row in rows]), rows)
+    placed = [row for row in rows if row.kind == Kind.ALERT and not row.is_taken_over]
+    if placed:
+        _all_or_nothing(tx.write(_TAKE_PLACE, [{"who": row.subscription_id} for row in placed]), placed)
+
+
+def _all_or_nothing(written: int, rows: Sequence[Due]) -> None:
+    if written != len(rows):
+        raise StoreError("rows of the queue changed while they were locked; they are tried again")
+
+
+def put_off(tx: Tx, waits: Sequence[tuple[Due, Wait]]) -> None:
+    if not waits:
+        return
+    tx.write(_WAIT, [
+        {"id": row.notification_id, "until": wait.until, "why": {"code": wait.code, "message": wait.message}}
+        for row, wait in waits
+    ])  # fmt: skip
+    give_places_back(tx, [row for row, _ in waits if row.is_taken_over])
+
+
+def drop(tx: Tx, drops: Sequence[tuple[Due, Drop]]) -> None:
+    """`skipped` counts as an attempt, `expired` does not: seed 001."""
+    if not drops:
+        return
+    tx.write(_DROP, [
+        {"id": row.notification_id, "status": gone.status, "attempts": int(gone.status == "skipped"),
+         "why": {"code": gone.code, "message": gone.message}}
+        for row, gone in drops
+    ])  # fmt: skip
+    give_places_back(tx, [row for row, _ in drops if row.is_taken_over])
+
+
+_GIVE_BACK: Final = Prepared(
+    update(subscriptions)
+    .where(_s.subscription_id == bindparam("who"), _s.notified_count > 0)
+    .values(notified_count=_s.notified_count - 1)
+)
+
+
+def give_places_back(tx: Tx, rows: Sequence[Due]) -> None:
+    placed = [{"who": row.subscription_id} for row in rows if row.kind == Kind.ALERT]
+    if placed:
+        tx.write(_GIVE_BACK, placed)
+
+
+def renew(tx: Tx, now: datetime, worker: str, notification_ids: Sequence[int]) -> int:
+    """How many are still ours."""
+    return tx.write(_RENEW, [{"id": number, "worker": worker, "now": now} for number in notification_ids])
+
+
+def let_go_of_others(tx: Tx, worker: str, in_hand: Sequence[int], is_dead: Callable[[str], bool]) -> int:
+    """Rows that this worker locked and does not know of, and those of processes that surely ended: their locks lapse at
+    once. They keep a name, for that says that a place was taken."""
+    held = tx.execute(select(_n.locked_by).where(IS_PENDING, _n.locked_by.is_not(None)).distinct()).scalars()
+    dead = [each for each in held if each != worker and is_dead(each)]
+    stray = and_(_n.locked_by == worker, _n.notification_id.not_in(in_hand))
+    return tx.execute(
+        update(open_event_notifications)
+        .where(IS_PENDING, or_(stray, _n.locked_by.in_(dead)))
+        .values(locked_by=_LET_GO, locked_at=tx.now() - timedelta(days=1))
+    ).rowcount
+
+
+def next_due_at(tx: Tx, channel: str) -> datetime | None:
+    """When the next of those that wait may go."""
+    moment: datetime | None = tx.execute(
+        select(func.min(_n.not_before)).where(IS_PENDING, _n.channel == channel, _n.not_before.is_not(None))
+    ).scalar()
+    return moment
+
+
+def notice_resets(tx: Tx, channel: str) -> int:
+    """An operator who sets `fanout_attempts` to 0 by hand wants it tried now, whatever it waited for."""
+    return tx.execute(
+        update(open_event_notifications)
+        .where(
+            IS_PENDING, _n.channel == channel, _n.fanout_attempts == 0, _n.last_attempt_at.is_not(None),
+            _n.error.is_(None), _n.not_before.is_not(None),
+        )
+        .values(not_before=None)
+    ).rowcount  # fmt: skip
+
+
+def requeue(tx: Tx, which: Any) -> int:
+    """From the start, as if it had never been tried."""
+    return tx.execute(
+        update(open_event_notifications)
+        .where(which, _n.fanout_status.in_(("failed", "skipped")), _n.locked_by.is_(None))
+        .values(fanout_status=PENDING, fanout_attempts=0, error=None, not_before=None, last_attempt_at=None)
+    ).rowcount
+
+
+def with_id(notification_id: int) -> Any:
+    return _n.notification_id == notification_id
+
+
+def of_channel(channel: str | None, code: str | None = None) -> Any:
+    """Dead letters, of one channel or of all."""
+    wanted = [_n.fanout_status == literal_column("'failed'")]
+    if channel:
+        wanted.append(_n.channel == channel)
+    if code:
+        wanted.append(_n.error.op("LIKE")(f'%"code":"{code}"%'))
+    return and_(*wanted)
+
+
+def facts(tx: Tx) -> Mapping[str, tuple[int, datetime | None]]:
+    """Channel -> (how many wait, since when the oldest that may go now does)."""
+    rows = tx.execute(
+        select(_n.channel, func.count(), func.min(_n.created_at).filter(_n.not_before.is_(None)))
+        .where(IS_PENDING)
+        .group_by(_n.channel)
+    )
+    return {channel: (count, oldest) for channel, count, oldest in rows}

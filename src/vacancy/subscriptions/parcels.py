@@ -1,0 +1,81 @@
+"""What is handed to a channel: an opening in its source's words, and whom it is for, with links of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from vacancy.model.delivery import Due
+from vacancy.model.messages import Kind, Notice, Opening, Parcel, Person
+from vacancy.model.subscriptions import Preferences
+from vacancy.store.openings import OpeningFacts
+from vacancy.subscriptions.verification import Links
+
+TERM_OVER: Final = Notice("ended", {"reason": "term_over"})
+
+
+class Parcels:
+    """`base_url` is where links point to; `links` signs those that prove an address."""
+
+    def __init__(self, base_url: str, links: Links) -> None:
+        self._base = base_url.rstrip("/")
+        self._links = links
+
+    def pack(self, due: Due, opening: Opening | None, *, is_last: bool = False) -> Parcel:
+        return Parcel(
+            notification_id=due.notification_id,
+            kind=Kind(due.kind),
+            # The dedupe key alone is the same for every subscriber of one event.
+            key=f"{due.dedupe_key}|{due.subscription_id}",
+            trace_id=opening.trace_id if opening else f"{due.notification_id:032x}",
+            attempt=due.attempts + 1,
+            person=self._person(due),
+            opening=opening,
+            notice=_notice(due) if due.kind == Kind.NOTICE else None,
+            is_last=is_last,
+        )
+
+    def _person(self, due: Due) -> Person:
+        verify = due.kind == Kind.VERIFICATION and due.verification_nonce
+        return Person(
+            subscription_id=due.subscription_id,
+            contact=due.contact_value or "",
+            locale=due.locale,
+            topic=due.topic,
+            status=due.status,
+            last_known_status=due.last_known_section_status,
+            contact_hash=due.contact_hash,
+            preferences=_preferences(due),
+            manage_url=f"{self._base}/manage/{due.subscription_id}?token={due.manage_token}",
+            unsubscribe_url=f"{self._base}/unsubscribe?token={due.unsubscribe_token}",
+            verify_url=f"{self._base}/verify?token={self._links.sign_for(due.subscription_id, verify)}"
+            if verify
+            else "",
+        )
+
+
+def open_part(facts: Sequence[OpeningFacts], still: Collection[int], due: Due, zone: str) -> Opening | None:
+    """The items of a group that are open yet and that this subscription waits for."""
+    told = [each for each in facts if each.open_event_id in still and due.topic in each.topics]
+    if not told:
+        return None
+    first = told[0]
+    return Opening(
+        first.open_event_id, first.dedupe_key, first.trace_id, first.source, first.target_key, first.event_at,
+        first.detected_by, first.status_before, first.status_after, zone, tuple(each.item for each in told),
+    )  # fmt: skip
+
+
+def _notice(due: Due) -> Notice:
+    said: Mapping[str, Any] = due.payload or {}
+    code = said.get("code")
+    return Notice(str(code), said.get("facts", {})) if code else TERM_OVER
+
+
+def _preferences(due: Due) -> Preferences:
+    kept = due.metadata.get("preferences", {})
+    start, end = due.window
+    return Preferences(
+        tuple(kept.get("notifyOn", ("open",))), due.max_notifications, start, end, due.snooze_until,
+        kept.get("channelMetadata", {}),
+    )  # fmt: skip
