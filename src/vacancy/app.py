@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,14 +15,19 @@ import uvicorn
 
 from vacancy import __version__
 from vacancy.channels import build as build_channels
-from vacancy.channels.base import Kit
+from vacancy.channels.base import Channel, Kit
 from vacancy.clock import Clock, Dice, SystemClock
-from vacancy.errors import UserError, VacancyError
+from vacancy.errors import SettingsError, UserError, VacancyError
 from vacancy.metrics import Metrics
 from vacancy.net.client import Client
+from vacancy.pipeline.deliver import Courier, Office
 from vacancy.pipeline.fanout import FanOut
+from vacancy.pipeline.herald import Ear, Herald
+from vacancy.pipeline.judge import Rules
 from vacancy.pipeline.poll import Poller
+from vacancy.pipeline.sweep import Sweep
 from vacancy.pipeline.upkeep import Upkeep
+from vacancy.pipeline.watch import Watch
 from vacancy.runner import Loop, Runner, Stop
 from vacancy.settings import Settings
 from vacancy.sources import build as build_sources
@@ -30,13 +35,16 @@ from vacancy.sources import by_name as source_by_name
 from vacancy.sources.base import Source
 from vacancy.store import migrate, upkeep
 from vacancy.store.engine import Store
+from vacancy.store.queue_results import Tries
 from vacancy.store.secret import find_secret
 from vacancy.subscriptions.contacts import Secret
+from vacancy.subscriptions.parcels import Parcels
 from vacancy.subscriptions.rules import Desk
+from vacancy.subscriptions.verification import Links
 from vacancy.web.app import create_app
 from vacancy.web.context import House
 
-PARTS: Final = ("web", "poll", "fanout")
+PARTS: Final = ("web", "poll", "fanout", "deliver")
 _DRAIN_S: Final = 20.0
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -65,6 +73,7 @@ class Engine:
     intervals: Mapping[str, float] = field(default_factory=dict)
     lists: tuple[Source, ...] = ()
     _by_name: dict[str, Source | None] = field(default_factory=dict)
+    _desk: Desk | None = None
 
     def source(self, name: str) -> Source:
         """For an operator's hand, whether or not it is polled now."""
@@ -79,7 +88,36 @@ class Engine:
         return self._by_name[name]
 
     def desk(self) -> Desk:
-        """Where subscriptions are taken. The server's key is needed from here on."""
+        """Where subscriptions are taken. The server's key is needed from here on. One for all who ask: a channel keeps
+        connections, and counts what it sends."""
+        if self._desk is None:
+            self._desk = self._make_desk()
+        return self._desk
+
+    def office(self) -> Office:
+        """What those who deliver share."""
+        desk, settings = self.desk(), self.settings.delivery
+        return Office(
+            self.store,
+            self.clock,
+            self.metrics,
+            desk,
+            Parcels(self.settings.base_url, Links(desk.secret, self.clock)),
+            Rules({source.name: source.policy for source in self.lists}),
+            Tries(settings.max_attempts, settings.retry_schedule_ms, settings.lock_ttl_s),
+        )
+
+    def couriers(self) -> Sequence[Courier]:
+        office = self.office()
+        return [Courier(office, channel) for channel in office.desk.channels.values()]
+
+    async def close(self) -> None:
+        for channel in self._desk.channels.values() if self._desk else ():
+            await channel.close()
+        await self.client.close()
+        self.store.close()
+
+    def _make_desk(self) -> Desk:
         given = self.settings.secret_key
         secret = Secret(find_secret(given.get_secret_value() if given else None, self.store.path))
         kit = Kit(self.settings, self.clock, self.dice, self.client, self.store, secret.derive)
@@ -91,14 +129,14 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
     clock, dice, metrics = SystemClock(), Dice(), Metrics()
     store = open_store(settings, clock)
     client = Client(clock, user_agent=f"vacancy/{__version__} (+{settings.base_url})")
+    lists, references = build_sources(settings, client, store)
+    poller = Poller(store, lists, references, clock, dice, metrics)
+    intervals = {source.name: source.policy.interval_s for source in (*lists, *references)}
+    parts = Engine(settings, store, clock, dice, client, poller, metrics, intervals, tuple(lists))
     try:
-        lists, references = build_sources(settings, client, store)
-        poller = Poller(store, lists, references, clock, dice, metrics)
-        intervals = {source.name: source.policy.interval_s for source in (*lists, *references)}
-        yield Engine(settings, store, clock, dice, client, poller, metrics, intervals, tuple(lists))
+        yield parts
     finally:
-        await client.close()
-        store.close()
+        await parts.close()
 
 
 async def serve(settings: Settings, only: Collection[str], announce: Callable[[str], None]) -> int:
@@ -109,6 +147,8 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
             loops += [Loop("poll", parts.poller.run), Loop("upkeep", Upkeep(parts.store, settings.retention).run)]
         if "fanout" in only:
             loops.append(Loop("fanout", FanOut(parts.store, parts.clock, parts.metrics).run))
+        if "deliver" in only:
+            loops += _delivering(parts)
         runner: Runner | None = None
         if "web" in only:
             house = House(
@@ -126,6 +166,29 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
         runner = Runner(parts.clock, loops, drain_s=_DRAIN_S)
         spare_the_collector()
         return await runner.run()
+
+
+def _delivering(parts: Engine) -> list[Loop]:
+    """A courier for each channel, and those who look after the queue and tell the operator of troubles."""
+    desk = parts.desk()
+    ears = _operators_ears(parts.settings, desk.channels)
+    return [
+        *(Loop(f"deliver {courier.name}", courier.run) for courier in parts.couriers()),
+        Loop("sweep", Sweep(parts.store, desk).run),
+        Loop("watch", Watch(parts.store, parts.clock, parts.intervals).run),
+        Loop("herald", Herald(parts.store, parts.clock, ears).run),
+    ]
+
+
+def _operators_ears(settings: Settings, channels: Mapping[str, Channel]) -> list[Ear]:
+    ears = []
+    for name, contact in (("email", settings.operator.email), ("webhook", settings.operator.webhook)):
+        if contact is None:
+            continue
+        if name not in channels:
+            raise SettingsError(f"operator.{name} is set, but {name}.enabled is false: nothing could be sent there")
+        ears.append(Ear(channels[name], contact))
+    return ears
 
 
 def spare_the_collector() -> None:

@@ -65,7 +65,9 @@ def _call(module: str, verb: str, context: typer.Context, *arguments: Any, **opt
 @app.command()
 def serve(
     context: typer.Context,
-    only: Annotated[str, typer.Option(help="Parts to run, with commas: web, poll, fanout. All, if not given.")] = "",
+    only: Annotated[
+        str, typer.Option(help="Parts to run, with commas: web, poll, fanout, deliver. All, if not given.")
+    ] = "",
 ) -> None:
     """Poll, and serve pages and events, until stopped."""
     _call("serve", "serve", context, only)
@@ -108,6 +110,16 @@ def poll(
 ) -> None:
     """Ask every configured target once, now. For a steady watch, use `serve`."""
     _call("poll", "poll", context, once=once, json=json)
+
+
+@app.command()
+def deliver(
+    context: typer.Context,
+    once: Annotated[bool, typer.Option("--once", help="Send what may go now, then end.")] = False,
+    json: Json = False,
+) -> None:
+    """Send everything that waits and may go now. For steady work, use `serve`."""
+    _call("deliver", "deliver", context, once=once, json=json)
 
 
 @events.callback(invoke_without_command=True)

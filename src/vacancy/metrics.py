@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from datetime import datetime
 from importlib.metadata import version
 from typing import Final
@@ -81,11 +82,22 @@ class Metrics:
     def delivered(self, channel: str, outcome: str, count: int = 1) -> None:
         self._delivered.labels(channel, outcome).inc(count)
 
+    def deliveries_of(self, channel: str) -> Mapping[str, int]:
+        """How many tries of this process ended in which way."""
+        samples = (sample for metric in self._delivered.collect() for sample in metric.samples)
+        return {
+            sample.labels["outcome"]: int(sample.value) for sample in samples if sample.labels["channel"] == channel
+        }
+
     def told_after(self, channel: str, seconds: float) -> None:
         self._told_after.labels(channel).observe(seconds)
 
     def broken(self, channel: str, is_broken: bool) -> None:
         self._broken.labels(channel).set(int(is_broken))
+
+    def forget_queue(self) -> None:
+        self._waiting.clear()
+        self._oldest.clear()
 
     def queue(self, channel: str, pending: int, oldest_s: float) -> None:
         self._waiting.labels(channel).set(pending)

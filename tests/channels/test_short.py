@@ -21,6 +21,7 @@ from tests.channels.letter_parcels import (
     verification,
 )
 from vacancy.channels.short import short
+from vacancy.channels.told import target_title, topic_title
 from vacancy.channels.words import LOCALES, WORDS, locale_of, one_line
 from vacancy.model.messages import Kind, Parcel
 
@@ -157,3 +158,22 @@ def test_one_line() -> None:
 def test_facts_without_a_time_are_told_as_they_are() -> None:
     said = short(notice("source_unreadable", {**FACTS, "since": "this morning"}))
     assert "Since this morning we get no answer from it." in said.lines
+
+
+@pytest.mark.parametrize(
+    ("topic", "locale", "said"),
+    [
+        ("soc:12025:NB:12345", "en-US", "section 12345, New Brunswick, Spring 2025"),
+        ("soc:12025:NB:12345", "zh-CN", "索引号 12345, New Brunswick, 2025 年春季"),
+        ("soc:12025:NK:course/01:198:111", "en-US", "01:198:111, Newark, Spring 2025"),
+        ("resy:venue/834", "en-US", "venue/834"),
+        ("soc:odd", "en-US", "odd"),
+    ],
+)
+def test_what_somebody_waits_for_is_named_by_its_address_alone(topic: str, locale: str, said: str) -> None:
+    assert topic_title(topic, locale) == said
+
+
+def test_what_is_polled_is_named_as_its_people_would() -> None:
+    assert target_title("soc", "12025|CM", "en-US") == "Camden, Spring 2025"
+    assert target_title("json:pool", "lanes", "en-US") == "json:pool lanes"

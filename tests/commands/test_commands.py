@@ -83,7 +83,7 @@ def test_help_and_version_need_nothing(tmp_path: Path) -> None:
         (["targets", "pause", "soc", "12025|NK"], "no target soc 12025|NK"),
         (["targets", "release", "nothing", "key"], "no target nothing key"),
         (["events", "add", "soc", "12025|NB", "1234"], "no target soc 12025|NB"),
-        (["serve", "--only", "web,cook"], "--only knows web, poll, fanout; not cook"),
+        (["serve", "--only", "web,cook"], "--only knows web, poll, fanout, deliver; not cook"),
         (["poll"], "takes --once"),
         (["db", "backup", "no/such/folder/copy.db"], "cannot write the backup"),
         (["simulate", "--terms", "22026"], "is not a term"),

@@ -20,7 +20,13 @@ class Line:
     wanted: Callable[[Settings], bool]
 
 
-CHANNELS: Final = (Line("email", lambda _settings: True),)
+CHANNELS: Final = (
+    Line("email", lambda _settings: True),
+    Line("telegram", lambda settings: settings.telegram.token is not None),
+    Line("discord", lambda _settings: True),
+    Line("webhook", lambda settings: settings.webhook.enabled),
+    Line("webpush", lambda settings: settings.webpush.enabled),
+)
 
 
 def build(kit: Kit) -> Mapping[str, Channel]:

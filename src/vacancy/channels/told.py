@@ -43,6 +43,23 @@ def tell_all(opening: Opening, locale: str) -> tuple[Told, ...]:
     return tuple(tell(item, locale) for item in opening.items)
 
 
+def topic_title(topic: str, locale: str) -> str:
+    """What somebody waits for, by its address alone: its source may have forgotten it by now."""
+    source, _, rest = topic.partition(":")
+    if source != SOC or rest.count(":") < 2:
+        return one_line(rest or topic)
+    term_id, campus_code, item = rest.split(":", 2)
+    course = item.removeprefix("course/")
+    what = course if course != item else WORDS[locale]["a_section"].format(index=item)
+    return ", ".join((one_line(what), _where(term_id, campus_code, locale)))
+
+
+def target_title(source: str, key: str, locale: str) -> str:
+    """What is polled, as those who wait for something in it would call it."""
+    term_id, bar, campus_code = key.partition("|")
+    return _where(term_id, campus_code, locale) if source == SOC and bar else one_line(f"{source} {key}")
+
+
 def shared_title(told: Sequence[Told]) -> str:
     """What several sections of one course are called; nothing, where they differ."""
     titles = {one.title for one in told}
@@ -90,7 +107,14 @@ def _campus(item: OpenItem) -> str:
 
 
 def _term(item: OpenItem, locale: str) -> str:
-    code = item.term_id or _text(item.payload, "term")
+    return _term_words(item.term_id or _text(item.payload, "term"), locale)
+
+
+def _where(term_id: str, campus_code: str, locale: str) -> str:
+    return ", ".join(filter(None, (campus(campus_code), _term_words(term_id, locale))))
+
+
+def _term_words(code: str, locale: str) -> str:
     try:
         return term(code, locale)
     except (KeyError, IndexError):

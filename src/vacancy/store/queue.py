@@ -201,6 +201,12 @@ def of_channel(channel: str | None, code: str | None = None) -> Any:
     return and_(*wanted)
 
 
+def dead_letters_since(tx: Tx, moment: datetime) -> int:
+    failed = _n.fanout_status == literal_column("'failed'")
+    count: int = tx.execute(select(func.count()).where(failed, _n.last_attempt_at > moment)).scalar_one()
+    return count
+
+
 def facts(tx: Tx) -> Mapping[str, tuple[int, datetime | None]]:
     """Channel -> (how many wait, since when the oldest that may go now does)."""
     rows = tx.execute(

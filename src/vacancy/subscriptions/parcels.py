@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+from vacancy.channels.told import target_title, topic_title
+from vacancy.channels.words import locale_of
 from vacancy.model.delivery import Due
 from vacancy.model.messages import Kind, Notice, Opening, Parcel, Person
 from vacancy.model.subscriptions import Preferences
 from vacancy.store.openings import OpeningFacts
 from vacancy.subscriptions.verification import Links
 
-TERM_OVER: Final = Notice("ended", {"reason": "term_over"})
+_TERM_OVER: Final[Mapping[str, Any]] = {"code": "ended", "facts": {"reason": "term_over"}}
 
 
 class Parcels:
@@ -67,9 +69,13 @@ def open_part(facts: Sequence[OpeningFacts], still: Collection[int], due: Due, z
 
 
 def _notice(due: Due) -> Notice:
-    said: Mapping[str, Any] = due.payload or {}
-    code = said.get("code")
-    return Notice(str(code), said.get("facts", {})) if code else TERM_OVER
+    """What it is about is named here, in its reader's language; the row keeps addresses alone."""
+    said: Mapping[str, Any] = due.payload or _TERM_OVER
+    facts, locale = said.get("facts", {}), locale_of(due.locale)
+    names = {"title": topic_title(due.topic, locale)}
+    if "target_key" in facts:
+        names["what"] = target_title(due.source, str(facts["target_key"]), locale)
+    return Notice(str(said["code"]), {**names, **facts})
 
 
 def _preferences(due: Due) -> Preferences:

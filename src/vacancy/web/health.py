@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from vacancy.errors import StoreError
 from vacancy.metrics import CONTENT_TYPE
-from vacancy.store import migrate, target_overview
+from vacancy.store import migrate, queue, target_overview
 from vacancy.web.context import House, house
 from vacancy.web.errors import error_response
 
@@ -30,16 +32,22 @@ async def readyz(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     home = house(request)
-    try:
-        views = await home.store.read(target_overview.overview, home.intervals, everything=True)
-    except StoreError:
-        # The counters are worth most just then; the gauges keep what they last showed.
-        views = None
-    if views is not None:
-        home.metrics.forget_targets()
-        for view in views:
-            home.metrics.target(view.source, view.key, view.open_count, view.last_complete_at)
+    # Without a database the counters are worth most; the gauges keep what they last showed.
+    with suppress(StoreError):
+        await _set_gauges(home)
     return Response(home.metrics.text(), headers={**_NO_STORE, "Content-Type": CONTENT_TYPE})
+
+
+async def _set_gauges(home: House) -> None:
+    views = await home.store.read(target_overview.overview, home.intervals, everything=True)
+    waiting = await home.store.read(queue.facts)
+    home.metrics.forget_targets()
+    for view in views:
+        home.metrics.target(view.source, view.key, view.open_count, view.last_complete_at)
+    home.metrics.forget_queue()
+    for channel, (count, oldest) in waiting.items():
+        age = (home.clock.now() - oldest).total_seconds() if oldest else 0.0
+        home.metrics.queue(channel, count, max(0.0, age))
 
 
 async def _checks(home: House) -> dict[str, str]:
