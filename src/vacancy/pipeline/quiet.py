@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from vacancy.model.subscriptions import DAY_MINUTES
 
 _MINUTE: Final = timedelta(minutes=1)
+_LONGEST: Final = timedelta(days=2)
 
 
 def is_open(moment: datetime, window: tuple[int, int], zone: str) -> bool:
@@ -29,6 +30,9 @@ def opens_at(now: datetime, window: tuple[int, int], zone: str) -> datetime | No
 
 @lru_cache(maxsize=256)  # thousands may wait for the same window in the same minute
 def _first_open(minute: datetime, window: tuple[int, int], zone: str) -> datetime:
-    while not is_open(minute, window, zone):
+    """At the longest two days on: a window that never opens is refused when it is asked for, but were one to slip in,
+    it must not hold up the writer for good."""
+    last = minute + _LONGEST
+    while minute < last and not is_open(minute, window, zone):
         minute += _MINUTE
     return minute

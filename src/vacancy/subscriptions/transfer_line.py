@@ -135,8 +135,8 @@ def _check(line: Line) -> None:
     if line.term_id is not None and parse_term(line.term_id) != line.term_id:
         raise ValueError("termId: must be digit-first, such as 12025")
     window = line.preferences.delivery_window
-    if window.start_minutes == window.end_minutes:
-        raise ValueError("preferences.deliveryWindow: startMinutes and endMinutes are the same")
+    if prefs.is_never_open(window.start_minutes, window.end_minutes):
+        raise ValueError(f"preferences.deliveryWindow: {prefs.NEVER_OPEN}")
     if line.contact_value is None and line.contact_hash is None:
         raise ValueError("contactHash: is needed where contactValue is null")
     if line.contact_value is None and line.status in LIVE:
