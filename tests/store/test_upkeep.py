@@ -12,7 +12,9 @@ from sqlalchemy import func, select
 from tests.store.test_commit_order import append, read_all
 from tests.support.clock import ManualClock
 from tests.support.lists import Hand, Lists, some
+from tests.support.waiting import People
 from vacancy.errors import StoreError
+from vacancy.model.availability import Complete
 from vacancy.pipeline.upkeep import Upkeep
 from vacancy.runner import Stop
 from vacancy.settings_sections import RetentionSettings
@@ -94,6 +96,47 @@ def test_a_backup_that_is_put_back_never_hands_out_a_number_again(
         assert read_all(restored, after[-1]) == [number]
     finally:
         restored.close()
+
+
+def test_what_waited_in_a_backup_is_not_sent_after_its_restore_and_the_next_opening_is(
+    sqlite_store: Store, clock: ManualClock, tmp_path: Path
+) -> None:
+    hand, people = watched(sqlite_store, clock)
+    waits, under_way = (people.subscribe(who, "00007", max_notifications=1) for who in ("ada", "bob"))
+    look(hand, some(1, 2, 7))
+    people.fan_out()
+    assert people.begin_sending(people.live()[1])
+    look(hand, some(1, 2, 7, 8))
+    copy = tmp_path / "copy.db"
+    upkeep.backup(sqlite_store, copy)
+
+    restored = Store(f"sqlite:///{copy}", clock)
+    try:
+        restored.write_now(upkeep.wake_restored)
+        hand, people = watched(restored, clock, like=hand)
+        assert people.live() == []
+        assert people.fan_out() == 0
+        assert {row.status for row in people.queue()} == {"expired"}
+        assert [people.one(each.subscription.subscription_id).notified_count for each in (waits, under_way)] == [0, 0]
+        look(hand, some(1, 2), some(1, 2), some(1, 2, 7))
+        assert people.fan_out() == 2
+    finally:
+        restored.close()
+
+
+def watched(store: Store, clock: ManualClock, like: Hand | None = None) -> tuple[Hand, People]:
+    source = Lists("12025|NB")
+    hand = Hand(store, clock, source, "hand" if like is None else "another")
+    if like is None:
+        hand.configure()
+        look(hand, some(1, 2), some(1, 2))
+    return hand, People(store, source, verify=False)
+
+
+def look(hand: Hand, *answers: Complete) -> None:
+    for answer in answers:
+        hand.poll(answer)
+        hand.clock.jump(15)  # type: ignore[attr-defined]
 
 
 def test_a_backup_overwrites_nothing(sqlite_store: Store, tmp_path: Path) -> None:

@@ -295,6 +295,26 @@ def expire_ended(tx: Tx) -> int:
     ).rowcount
 
 
+def expire_all_waiting(tx: Tx, now: datetime) -> int:
+    """For a database that went back in time: whoever waited in it was told since, or the moment has passed. Places that
+    were taken for messages under way are free again, or a full cap would keep its owner silent for good."""
+    under_way = select(func.count()).where(
+        _n.subscription_id == _s.subscription_id, IS_PENDING, _n.locked_by.is_not(None), _n.kind == ALERT
+    )
+    tx.execute(
+        update(subscriptions)
+        .where(_s.notified_count > 0, under_way.scalar_subquery() > 0)
+        .values(notified_count=_s.notified_count - under_way.scalar_subquery())
+    )
+    tx.execute(update(open_events).where(_e.fanned_out_at.is_(None)).values(fanned_out_at=now))
+    why = {"code": "restored", "message": "it waited in a backup that was put back; it may have been sent since"}
+    return tx.execute(
+        update(open_event_notifications)
+        .where(IS_PENDING)
+        .values(fanout_status=EXPIRED, error=why, not_before=None, locked_by=None, locked_at=None)
+    ).rowcount
+
+
 def queue_verification(tx: Tx, now: datetime, subscription: Subscription, since: datetime) -> bool:
     """One mail to a contact in the time since; False if it has had one."""
     recent = exists().where(

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from vacancy.clock import iso
 from vacancy.errors import StoreError
-from vacancy.store import house
+from vacancy.store import house, notifications
 from vacancy.store.engine import Store, Tx, connect_sqlite
 
 _BACKUP_MARK: Final = "backup_taken_at"
@@ -64,13 +64,15 @@ def _copy(source: Path, target: Path, taken_at: str) -> None:
 
 def wake_restored(tx: Tx) -> str | None:
     """If this database is a backup that was put in place, make its numbers jump ahead of any handed out since it was
-    taken, or cursors of readers would point past events to come. Answers when the backup was taken."""
+    taken, or cursors of readers would point past events to come; and put away what waited, for it may have been sent
+    since. Answers when the backup was taken."""
     taken_at = house.recall(tx, _BACKUP_MARK)
     if taken_at is None:
         return None
     if tx.dialect == "sqlite":
         age = max(0, (tx.now() - datetime.fromisoformat(taken_at)) // timedelta(seconds=1))
         tx.execute(_JUMP_SQLITE, {"jump": _JUMP + age * _JUMP_PER_SECOND})
+    notifications.expire_all_waiting(tx, tx.now())
     house.forget(tx, _BACKUP_MARK)
     return taken_at
 
