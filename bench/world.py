@@ -31,7 +31,7 @@ TERM: Final = "12025"
 CAMPUSES: Final = ("NB", "NK", "CM")
 # The next poll is due a millisecond after the last: the bench decides when to claim.
 AT_ONCE_S: Final = 0.001
-_LIMITS: Final = Limits(pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, 1, 20.0, pace.LONGEST_DELAY_S)
+_LIMITS: Final = Limits(pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, 1, 20.0, pace.longest_delay_s([]))
 
 
 def catalogue_body(campus: str, scale: float = 1.0) -> tuple[bytes, tuple[str, ...]]:

@@ -16,8 +16,10 @@ from vacancy.metrics import Metrics
 from vacancy.model.availability import Claim, PollOutcome, Trouble
 from vacancy.pipeline.poll import Polled, Poller
 from vacancy.pipeline.settle import Came
+from vacancy.runner import Stop
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import targets
+from vacancy.store.targets import want_now
 
 
 class Restless(ManualClock):
@@ -60,3 +62,45 @@ def test_a_database_that_is_away_ends_the_loop_for_its_supervisor_to_start_again
     source.fault = StoreError("the database does not answer")
     with pytest.raises(StoreError):
         poll_once(store, source)
+
+
+class Counted(Lists):
+    """It counts how often each target is asked, and says when the second one was asked again."""
+
+    def __init__(self, *keys: str, interval_s: float) -> None:
+        super().__init__(*keys, interval_s=interval_s)
+        self.asked = dict.fromkeys(keys, 0)
+        self.again = asyncio.Event()
+        self.once = asyncio.Event()
+
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome:
+        self.asked[claim.key] += 1
+        if all(self.asked.values()):
+            self.once.set()
+        if self.asked[self.keys[-1]] > 1:
+            self.again.set()
+        return some(1, 2, 3)
+
+
+def test_a_target_that_is_asked_every_two_hours_is_not_due_all_the_time(store: Store) -> None:
+    """Its next time lies further ahead than other sources' longest delay, and is no sign of a clock set back."""
+
+    async def story() -> dict[str, int]:
+        source, clock = Counted("12025|NB", "12025|NK", interval_s=7200), Restless()
+        poller, stop = Poller(store, [source], [], clock, Dice(1), Metrics()), Stop(clock)
+        running = asyncio.create_task(poller.run(stop))
+        await asyncio.wait_for(source.once.wait(), 30)
+        # Whoever claims the second one would claim the first one with it, if that were due.
+        async with asyncio.timeout(30):
+            while not source.again.is_set():
+                await store.write(_want_now, "12025|NK")
+        stop.request()
+        await asyncio.wait_for(running, 30)
+        return source.asked
+
+    assert asyncio.run(story())["12025|NB"] == 1
+
+
+def _want_now(tx: Tx, key: str) -> None:
+    (target_id,) = tx.execute(select(targets.c.target_id).where(targets.c.key == key)).one()
+    want_now(tx, tx.now(), target_id)

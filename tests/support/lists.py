@@ -17,7 +17,7 @@ from vacancy.store import targets
 from vacancy.store.engine import Store, Tx
 from vacancy.store.targets import Limits
 
-LIMITS = Limits(pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, 10, 20.0, pace.LONGEST_DELAY_S)
+LIMITS = Limits(pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, 10, 20.0, pace.longest_delay_s([]))
 
 
 class Lists:

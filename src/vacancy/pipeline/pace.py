@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -16,7 +17,6 @@ GAP_SLOWED_S: Final = 0.5
 SUCCESSES_TO_RECOVER: Final = 5
 LEASE_SLACK_S: Final = 5.0
 MISCONFIGURED_DELAY_S: Final = 1800.0
-LONGEST_DELAY_S: Final = MISCONFIGURED_DELAY_S * 1.5
 _PAUSE_S: Final = 15.0
 _RATE_LIMITED_PAUSE_S: Final = 60.0
 _HELD_PROBE_S: Final = 30.0
@@ -31,6 +31,11 @@ class Setback:
     target_delay_s: float
     source_pause_s: float
     misconfigured: bool = False
+
+
+def longest_delay_s(policies: Iterable[Policy]) -> float:
+    """No next time lies further ahead, whatever the jitter; one that does was written by a clock that was ahead."""
+    return 1.5 * max([MISCONFIGURED_DELAY_S, *(policy.interval_s for policy in policies)])
 
 
 def next_delay(policy: Policy, dice: Dice, *, held: bool) -> float:

@@ -76,6 +76,7 @@ class Poller:
         self._leases_s = {
             name: source.policy.fetch_timeout_s + pace.LEASE_SLACK_S for name, source in self._asked.items()
         }
+        self._longest_delay_s = pace.longest_delay_s(source.policy for source in self._asked.values())
         self._bell = store.bells[bells.TARGETS]
         # When the loop looks again by itself, and whether it waits for a worker to be free: who ends a poll rings
         # only if that is too late. A ring costs a transaction.
@@ -137,7 +138,9 @@ class Poller:
         if here <= 0:
             self._crowded = True
             return _LONGEST_REST_S
-        limits = Limits(pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, here, max(self._leases_s.values()), pace.LONGEST_DELAY_S)
+        limits = Limits(
+            pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, here, max(self._leases_s.values()), self._longest_delay_s
+        )
         claimed, rest_s = await self._store.write(_claim, budget, limits, self._leases_s, self._new_token)
         self._crowded = self._crowded or len(claimed.claims) == here
         for claim in claimed.claims:
