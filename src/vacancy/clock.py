@@ -7,7 +7,11 @@ import random
 import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, Protocol
+
+# Two transactions may look at the clock in one order and commit in the other: what lies ahead by less was written a
+# moment ago. What lies ahead by more was written before the clock was set back.
+MOMENT_S: Final = 5.0
 
 
 class Clock(Protocol):

@@ -25,6 +25,7 @@ from sqlalchemy import delete, select
 from tests.flow.model import Model
 from tests.support.clock import START, ManualClock
 from tests.support.lists import Hand, Lists
+from vacancy.clock import MOMENT_S, later
 from vacancy.model.availability import Complete, Failed, Partial, Trouble
 from vacancy.model.state import Reason
 from vacancy.pipeline.settle import Came, open_by_hand, release
@@ -231,7 +232,7 @@ def _when_due(tx: Tx, key: str, now: Any) -> float:
     row = targets.find(tx, "soc", key)
     assert row is not None
     paused = budgets.lock(tx, now, "soc").paused_until
-    moments = [row.next_poll_at] if row.scheduled_at <= now else []
+    moments = [row.next_poll_at] if row.scheduled_at <= later(now, MOMENT_S) else []
     return max([(moment - now).total_seconds() for moment in [*moments, *([paused] if paused else [])]], default=0.0)
 
 

@@ -325,6 +325,20 @@ def test_a_lease_from_before_the_clock_was_set_back_does_not_last_an_hour(settle
     assert settled.claim() is not None
 
 
+@pytest.mark.parametrize("meanwhile", ["leased", "settled", "paused"])
+def test_a_claim_that_looked_at_the_clock_a_moment_too_early_takes_nothing(settled: Hand, meanwhile: str) -> None:
+    """On PostgreSQL it waits for the budget's row, and then reads what was written after its look at the clock."""
+    settled.clock.jump(1)  # type: ignore[attr-defined]
+    now = settled.clock.now()
+    claim = settled.claim()
+    assert claim is not None
+    if meanwhile == "settled":
+        settled.settle(claim, FULL)
+    elif meanwhile == "paused":
+        settled.settle(claim, Failed(Trouble.TIMEOUT, "no answer"))
+    assert settled.claim(now - timedelta(milliseconds=5)) is None
+
+
 def test_ten_kills_in_mid_fetch_leak_no_slot(store: Store, clock: ManualClock) -> None:
     """Ten targets are claimed and their process dies: when the leases end, ten can be claimed again."""
     source = Lists(*(f"12025|T{number}" for number in range(12)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from hashlib import sha1
 
 from vacancy.clock import Clock, Dice
@@ -97,11 +98,11 @@ class Hand:
     def configure(self) -> None:
         self.store.write_now(_configure, self.source)
 
-    def claim(self) -> Claim | None:
+    def claim(self, now: datetime | None = None) -> Claim | None:
         self._turn += 1
         token = (f"{self.name}#{self._turn}", f"{self.name}-{self._turn}")
         claimed = self.store.write_now(
-            lambda tx: targets.claim(tx, tx.now(), "soc", replace(LIMITS, here=1), {"soc": 20.0}, lambda: token)
+            lambda tx: targets.claim(tx, now or tx.now(), "soc", replace(LIMITS, here=1), {"soc": 20.0}, lambda: token)
         )
         return claimed.claims[0] if claimed.claims else None
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, insert, select, update
 
-from vacancy.clock import later
+from vacancy.clock import MOMENT_S, later
 from vacancy.store.engine import Tx
 from vacancy.store.prepared import PreparedSelect
 from vacancy.store.schema import budgets
@@ -39,7 +39,7 @@ def lock(tx: Tx, now: datetime, name: str) -> Budget:
         return Budget(slowed=False, paused_until=None)
     ((paused_at, paused_until, slowed),) = rows
     # A pause that begins in the future was written before the clock was set back: it cannot be trusted to end.
-    paused = paused_at is not None and paused_at <= now < paused_until
+    paused = paused_at is not None and paused_at <= later(now, MOMENT_S) and now < paused_until
     return Budget(slowed=slowed, paused_until=paused_until if paused else None)
 
 

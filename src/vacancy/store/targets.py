@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, func, insert, or_, select, update
 
-from vacancy.clock import later
+from vacancy.clock import MOMENT_S, later
 from vacancy.errors import StoreError
 from vacancy.model.availability import Claim, Question
 from vacancy.store import bells, budgets, held
@@ -26,7 +26,7 @@ _IS_DUE: Final = case(
     (
         or_(
             _c.next_poll_at <= bindparam("now"),
-            _c.scheduled_at > bindparam("now"),
+            _c.scheduled_at > bindparam("latest_schedule"),
             _c.next_poll_at > bindparam("latest_poll"),
         ),
         1,
@@ -82,7 +82,8 @@ def claim(
     when = {
         "budget": budget,
         "now": now,
-        "latest_lease": later(now, limits.longest_lease_s),
+        "latest_lease": later(now, limits.longest_lease_s + MOMENT_S),
+        "latest_schedule": later(now, MOMENT_S),
         "latest_poll": later(now, limits.longest_delay_s),
     }
     allowed = limits.in_flight_slowed if state.slowed else limits.in_flight
