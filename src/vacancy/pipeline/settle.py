@@ -59,6 +59,12 @@ def settle_answer(
     state = _state(tx, claim, source, remembered)
     if state is None:
         return _superseded(tx, now, claim, source, dice)
+    return _recover(tx, claim, source, _judged(tx, now, claim, source, answer, state, dice))
+
+
+def _judged(
+    tx: Tx, now: datetime, claim: Claim, source: Source, answer: Answer, state: TargetState, dice: Dice
+) -> Settled:
     added = answer.keys - state.open
     verdict = judge(state, claim.counts, answer, added, source.policy, now)
     match verdict:
@@ -79,7 +85,8 @@ def settle_unchanged(tx: Tx, claim: Claim, source: Source, state: TargetState, d
     values: dict[str, Any] = {"last_complete_at": now, "polls": _ONE_MORE_POLL}
     if counts != claim.counts:
         values["recent_counts"] = counts
-    return replace(_heartbeat(tx, now, claim, source, dice, Came.UNCHANGED, **values), state=state)
+    beat = _heartbeat(tx, now, claim, source, dice, Came.UNCHANGED, **values)
+    return _recover(tx, claim, source, replace(beat, state=state))
 
 
 def settle_reference(
@@ -91,6 +98,17 @@ def settle_reference(
     dice: Dice,
 ) -> Settled:
     """What the items are, not which are open; a change of state that it shows is checked against the list's own."""
+    return _recover(tx, claim, source, _taken_in(tx, claim, source, answer, lists, dice))
+
+
+def _taken_in(
+    tx: Tx,
+    claim: Claim,
+    source: ReferenceSource,
+    answer: Reference | Unchanged,
+    lists: Mapping[str, Source],
+    dice: Dice,
+) -> Settled:
     if isinstance(answer, Unchanged):
         return _heartbeat(
             tx, tx.now(), claim, source, dice, Came.UNCHANGED, last_complete_at=tx.now(), polls=_ONE_MORE_POLL
@@ -115,8 +133,6 @@ def settle_failure(tx: Tx, claim: Claim, source: Asked, failed: Failed, dice: Di
     """Nothing is learnt about any item: only the target's trouble and the source's rest are written."""
     now = tx.now()
     setback = pace.after_failure(source.policy, dice, claim, failed, now)
-    if setback.source_pause_s:
-        budgets.pause(tx, now, source.budget, setback.source_pause_s, failed.message)
     error = {
         "code": failed.trouble,
         "message": failed.message,
@@ -127,6 +143,8 @@ def settle_failure(tx: Tx, claim: Claim, source: Asked, failed: Failed, dice: Di
         values["failing_since"] = now
     if not targets.settle(tx, now, claim, setback.target_delay_s, **values):
         targets.hand_back(tx, now, claim, setback.target_delay_s)
+    if setback.source_pause_s:
+        budgets.pause(tx, now, source.budget, setback.source_pause_s, failed.message)
     return Settled(Came.FAILED, failed=failed, delay_s=setback.target_delay_s, misconfigured=setback.misconfigured)
 
 
@@ -208,9 +226,14 @@ def _heartbeat(
     delay = pace.next_delay(source.policy, dice, held=probe)
     if not targets.settle(tx, now, claim, delay, **values):
         return _superseded(tx, now, claim, source, dice)
-    if claim.slowed:
-        budgets.succeed(tx, source.budget, pace.SUCCESSES_TO_RECOVER)
     return Settled(came, delay_s=delay)
+
+
+def _recover(tx: Tx, claim: Claim, source: Asked, settled: Settled) -> Settled:
+    """The budget's row comes last everywhere: whoever held it and waited for a target's row could wait for ever."""
+    if claim.slowed and settled.came not in (Came.FAILED, Came.SUPERSEDED):
+        budgets.succeed(tx, source.budget, pace.SUCCESSES_TO_RECOVER)
+    return settled
 
 
 def _superseded(tx: Tx, now: datetime, claim: Claim, source: Asked, dice: Dice) -> Settled:

@@ -111,9 +111,10 @@ def swap(tx: Tx, now: datetime, answer: CatalogueAnswer, *, despite_shrinking: b
     _write_courses(tx, now, answer, plan)
     _write_sections(tx, now, answer, plan)
     _write_status_events(tx, answer, plan)
+    # The targets' rows before those of subscriptions, as a poll with an edge locks them.
+    _tell_targets(tx, answer, plan)
     if plan.indexes_changed:
         subscriptions.resolve_sections(tx, answer.term, answer.campus)
-    _tell_targets(tx, answer, plan)
     _write_catalogue(tx, now, answer, plan, exists=base is not None)
     return Swap(
         courses_changed=len(plan.new_courses) + len(plan.changed_courses) + len(plan.retired_courses),
