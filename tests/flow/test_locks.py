@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from tests.support.databases import PostgresDatabase
-from tests.support.lists import LIMITS, Lists
-from vacancy.clock import Dice
+from tests.support.lists import LIMITS, Hand, Lists, some
+from vacancy.clock import Dice, SystemClock, later
 from vacancy.model.availability import (
     Claim,
+    Complete,
     Failed,
     Policy,
     Question,
@@ -22,13 +23,20 @@ from vacancy.model.availability import (
     Taken,
     Trouble,
 )
-from vacancy.pipeline.settle import Came, settle_failure, settle_reference
-from vacancy.store import budgets, targets
+from vacancy.pipeline.settle import Came, open_by_hand, settle_failure, settle_reference
+from vacancy.store import availability, budgets, targets
 from vacancy.store.engine import Store, Tx
+from vacancy.store.schema import open_events
 from vacancy.store.schema import targets as targets_table
 
 KEY = "12025|NB"
 _OTHERS_WAIT = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+
+def until_somebody_waits(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as looking:
+        while looking.execute(_OTHERS_WAIT).fetchone() == (0,):
+            pass
 
 
 class Catalogue:
@@ -52,9 +60,7 @@ class Catalogue:
         row = update(targets_table).where(targets_table.c.source == "soc")
         tx.execute(row.values(known_version=targets_table.c.known_version + 1))
         self.row_is_locked.set()
-        with psycopg.connect(self._dsn, autocommit=True) as looking:
-            while looking.execute(_OTHERS_WAIT).fetchone() == (0,):
-                pass
+        until_somebody_waits(self._dsn)
         return Taken("soc", 1, frozenset(), frozenset(), tx.now())
 
 
@@ -73,6 +79,38 @@ def test_a_list_that_fails_while_its_catalogue_is_taken_in(postgres: PostgresDat
             settle_reference, described, catalogue, Reference(None), {"soc": source}, Dice(1)
         )
         assert (taken.came, failing.result(30)) == (Came.BELIEVED, Came.FAILED)
+
+
+def test_an_item_that_opens_while_it_is_about_to_be_forgotten(
+    postgres: PostgresDatabase, postgres_store: Store
+) -> None:
+    """It was closed for months. Were its row to go, its opening would be seen, and told, once more."""
+    hand = Hand(postgres_store, SystemClock(), Lists(KEY))
+    hand.configure()
+    for answer in (some(1, 2), some(1, 2), some(1), some(1)):
+        settle_now(hand, answer)
+    opened = threading.Event()
+
+    def open_again(tx: Tx) -> None:
+        target = targets.find(tx, "soc", KEY)
+        assert target is not None
+        open_by_hand(tx, hand.source, target.target_id, "00002", "trace")
+        opened.set()
+        until_somebody_waits(postgres.dsn)
+
+    with ThreadPoolExecutor(1) as thread:
+        opening = thread.submit(postgres_store.write_now, open_again)
+        assert opened.wait(30)
+        in_three_months = later(SystemClock().now(), 90 * 86_400)
+        assert postgres_store.write_now(availability.prune_closed, in_three_months, 10) == 0
+        opening.result(30)
+    settle_now(hand, some(1, 2))
+    assert len(postgres_store.read_now(lambda tx: tx.execute(select(open_events)).all())) == 2
+
+
+def settle_now(hand: Hand, answer: Complete) -> None:
+    hand.store.write_now(lambda tx: targets.want_all_now(tx, tx.now(), ["soc"]))
+    hand.poll(answer)
 
 
 def _claim_slowed(tx: Tx, source: Lists, catalogue: Catalogue) -> tuple[Claim, Claim]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
 from vacancy.model.availability import CLOSED, OPEN, Item
 from vacancy.model.state import ItemState, TargetState
@@ -104,9 +104,10 @@ def count_misses(tx: Tx, state: TargetState, misses: Mapping[str, int], last_see
 
 def prune_closed(tx: Tx, before: datetime, at_most: int) -> int:
     """The target keeps the highest episode that goes, so that no item ever counts an episode twice."""
+    is_old = and_(availability.c.state == CLOSED, availability.c.closed_at < before)
     old = (
         select(availability.c.snapshot_id, availability.c.target_id, availability.c.episode)
-        .where(availability.c.state == CLOSED, availability.c.closed_at < before)
+        .where(is_old)
         .order_by(availability.c.closed_at)
         .limit(at_most)
     )
@@ -124,9 +125,9 @@ def prune_closed(tx: Tx, before: datetime, at_most: int) -> int:
             .values(version=targets.c.version + 1, episode_floor=func.max(targets.c.episode_floor, floor)
                     if tx.dialect == "sqlite" else func.greatest(targets.c.episode_floor, floor))
         )  # fmt: skip
-    return tx.execute(
-        delete(availability).where(availability.c.snapshot_id.in_([snapshot_id for snapshot_id, _, _ in rows]))
-    ).rowcount
+    # Asked again, now that the targets are ours: one of them may have opened while we waited for its target.
+    numbers = [snapshot_id for snapshot_id, _, _ in rows]
+    return tx.execute(delete(availability).where(is_old, availability.c.snapshot_id.in_(numbers))).rowcount
 
 
 def _opening(item: Item, now_is: ItemState, at: datetime) -> Mapping[str, Any]:
