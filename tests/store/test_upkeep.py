@@ -44,6 +44,27 @@ def test_events_are_kept_for_their_days_and_readers_are_told_how_far(store: Stor
     assert store.read_now(house.recall, events.PRUNED_TO) == str(numbers[-1])
 
 
+@pytest.mark.parametrize("years", [-20, 20])
+def test_an_event_from_a_clock_that_was_wrong_takes_no_other_with_it_and_keeps_none(
+    store: Store, clock: ManualClock, years: int
+) -> None:
+    old = store.write_now(append, "old")
+    clock.jump(86_400 * 31)
+    before = store.write_now(append, "before")
+    clock.jump(86_400 * 365 * years)
+    wrong = store.write_now(append, "wrong")
+    clock.jump(-86_400 * 365 * years)
+    after = store.write_now(append, "after")
+    run_upkeep(store, clock)
+    assert read_all(store, 0) == [*before, *wrong, *after]
+    clock.jump(86_400 * 31)
+    last = store.write_now(append, "last")
+    run_upkeep(store, clock)
+    assert read_all(store, 0) == last
+    assert store.read_now(house.recall, events.PRUNED_TO) == str(after[-1])
+    assert old < last
+
+
 def test_a_closed_item_is_forgotten_but_its_episodes_are_not(store: Store, clock: ManualClock) -> None:
     hand = Hand(store, clock, Lists("12025|NB"))
     hand.configure()

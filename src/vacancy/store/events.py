@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, or_, select
 
-from vacancy.clock import iso
+from vacancy.clock import iso, later
 from vacancy.model.availability import CLOSED, OPEN
 from vacancy.model.events import Description
 from vacancy.store import bells, house
@@ -27,9 +27,12 @@ _APPEND: Final = Prepared(
         if column.name not in ("subscription_id", "fanout_topic", "fanout_after")
     ),
 )
-_NEWEST_BEFORE: Final = (
-    select(func.max(open_events.c.open_event_id)).where(open_events.c.event_at < bindparam("before")).limit(1)
+_ENDS: Final = select(func.min(open_events.c.open_event_id), func.max(open_events.c.open_event_id))
+# One that was written by a clock far ahead of ours would keep all that follow it for as long.
+_FIRST_YOUNG: Final = select(func.min(open_events.c.open_event_id)).where(
+    open_events.c.event_at.between(bindparam("before"), bindparam("soon"))
 )
+_A_DAY_S: Final = 86_400.0
 
 
 def of_group(events: Any, lead: Any) -> ColumnElement[bool]:
@@ -113,12 +116,13 @@ def _row(sighting: Sighting, edge: Edge, number: int, lead: int) -> Mapping[str,
 
 
 def prune(tx: Tx, before: datetime, at_most: int) -> int:
-    """Oldest first, in small transactions; readers whose cursor lies before the mark are told so."""
-    newest = tx.execute(_NEWEST_BEFORE, {"before": before}).scalar()
-    if newest is None:
+    """Oldest first, in small transactions; readers whose cursor lies before the mark are told so. It ends at the first
+    that is young: a single one with a date long gone, from before the clock was set, must not take all before it."""
+    oldest, newest = tx.execute(_ENDS).one()
+    first_young = tx.execute(_FIRST_YOUNG, {"before": before, "soon": later(tx.now(), _A_DAY_S)}).scalar()
+    if oldest is None or oldest == first_young:
         return 0
-    oldest: int = tx.execute(select(func.min(open_events.c.open_event_id))).scalar_one()
-    upto = min(newest, oldest + at_most - 1)
+    upto = min(newest if first_young is None else first_young - 1, oldest + at_most - 1)
     gone = tx.execute(delete(open_events).where(open_events.c.open_event_id <= upto)).rowcount
     house.remember(tx, PRUNED_TO, str(upto))
     return gone
