@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 import psycopg
 from sqlalchemy import select, update
@@ -16,6 +17,7 @@ from vacancy.model.availability import (
     Claim,
     Complete,
     Failed,
+    Flips,
     Policy,
     Question,
     Reference,
@@ -44,6 +46,7 @@ class Catalogue:
 
     name = "soc_catalogue"
     budget = "soc"
+    describes = "soc"
     policy = Policy(interval_s=600, jitter=0, fetch_timeout_s=120)
 
     def __init__(self, dsn: str) -> None:
@@ -61,7 +64,10 @@ class Catalogue:
         tx.execute(row.values(known_version=targets_table.c.known_version + 1))
         self.row_is_locked.set()
         until_somebody_waits(self._dsn)
-        return Taken("soc", 1, frozenset(), frozenset(), tx.now())
+        return Taken(1)
+
+    def flips_since(self, tx: Tx, key: str, since: datetime) -> Flips:
+        raise NotImplementedError
 
 
 def test_a_list_that_fails_while_its_catalogue_is_taken_in(postgres: PostgresDatabase, postgres_store: Store) -> None:

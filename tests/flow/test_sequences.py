@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select
 
 from tests.support.clock import ManualClock
 from tests.support.lists import Hand, Lists, listing, some
-from vacancy.model.availability import Complete, Failed, Partial, Taken, Trouble
+from vacancy.model.availability import Complete, Failed, Flips, Partial, Trouble
 from vacancy.model.state import Reason
 from vacancy.pipeline.settle import Came, open_by_hand, reconcile, release
 from vacancy.store import events, house, targets
@@ -221,6 +221,15 @@ def test_an_operator_releases_a_held_answer(settled: Hand, source: Lists) -> Non
     assert settled.store.write_now(release, source, target.target_id, "by hand") is None
 
 
+def test_a_released_answer_is_as_old_as_it_is(settled: Hand, source: Lists) -> None:
+    """Nobody is told an hour later that it was seen just now."""
+    seen_at = settled.clock.now()
+    hear(settled, some(*range(200)), every=3600)
+    target = settled.store.read_now(_target)
+    assert settled.store.write_now(release, source, target.target_id, "by hand") is not None
+    assert settled.store.read_now(_target).last_complete_at == seen_at
+
+
 # By hand, and by the catalogue.
 
 
@@ -232,9 +241,9 @@ def test_an_opening_by_hand_is_said_once_and_closed_by_two_answers_without_it(se
     assert told(settled) == [("00900", "Open", 1), ("00900", "Closed", 1)]
 
 
-def flips(hand: Hand, opened: set[str], closed: set[str], *, seconds_ago: float = 0) -> Taken:
+def flips(hand: Hand, opened: set[str], closed: set[str], *, seconds_ago: float = 0) -> Flips:
     seen = hand.clock.now() - timedelta(seconds=seconds_ago)
-    return Taken("soc", 1, frozenset(opened), frozenset(closed), seen)
+    return Flips(frozenset(opened), frozenset(closed), seen)
 
 
 def test_the_catalogue_is_heard_while_the_list_is_stale(settled: Hand, source: Lists) -> None:

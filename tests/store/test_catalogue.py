@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,8 +12,9 @@ from tests.support.catalogues import Json, course, load, meeting, read, section,
 from tests.support.clock import START
 from tests.support.rows import course_event, insert_events, insert_target
 from vacancy.clock import later
+from vacancy.model.availability import Flips
 from vacancy.model.catalogue import Refused
-from vacancy.store import catalogue
+from vacancy.store import catalogue, section_status
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import availability, courses, section_status_events, sections, targets
 
@@ -47,6 +48,10 @@ def count(store: Store, table: Any) -> int:
     return int(rows(store, select(func.count()).select_from(table))[0][0])
 
 
+def flips_since(store: Store, since: datetime) -> Flips:
+    return store.read_now(section_status.flips_since, "12025", "NB", since)
+
+
 def many() -> list[Json]:
     return several(12)
 
@@ -55,7 +60,6 @@ def test_a_first_load_inserts_everything_and_writes_no_status_events(store: Stor
     store.write_now(insert_target, "soc", "12025|NB")
     result = taken(load(store, [*many(), course("01:998:205", section())]))
     assert (result.courses_changed, result.sections_changed, result.retired) == (13, 13, 0)
-    assert (result.opened, result.closed) == (frozenset(), frozenset())
     assert count(store, section_status_events) == 0
     assert "04321" in store.read_now(catalogue.known_indexes, "12025", "NB")
     assert known_version(store) == 1
@@ -100,11 +104,14 @@ def test_a_flip_of_the_open_status_is_recorded_and_changes_nothing_else(store: S
     seen = NOW + timedelta(minutes=10)
     result = taken(load(store, flipped, observed=seen))
     assert (result.courses_changed, result.sections_changed) == (0, 0)
-    assert (result.opened, result.closed) == (frozenset(), frozenset({"20102"}))
+    assert flips_since(store, NOW) == Flips(frozenset(), frozenset({"20102"}), seen)
     (row,) = rows(store, select(section_status_events))
     assert (row.previous_status, row.current_status, row.source) == ("Open", "Closed", "courses.json")
     assert (row.snapshot_term, row.snapshot_campus, row.snapshot_received_at) == ("12025", "NB", seen)
-    assert taken(load(store, many())).opened == {"20102"}
+    load(store, many(), observed=seen + timedelta(minutes=10))
+    assert flips_since(store, NOW) == Flips(frozenset({"20102"}), frozenset(), seen + timedelta(minutes=10))
+    assert flips_since(store, seen + timedelta(minutes=10)).opened == frozenset()
+    assert store.read_now(section_status.flips_since, "12025", "NK", NOW).opened == frozenset()
 
 
 def test_what_vanished_is_retired_and_comes_back(store: Store) -> None:

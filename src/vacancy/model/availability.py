@@ -79,10 +79,15 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What taking in a reference showed: items of another source's target of the same key that changed state."""
+    """A reference that is believed now, and how many items it describes."""
 
-    source: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """What a reference saw of the items that it describes: which changed state, and when the newest of them did."""
+
     opened: frozenset[str]
     closed: frozenset[str]
     observed_at: datetime

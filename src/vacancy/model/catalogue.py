@@ -123,9 +123,6 @@ class Swap:
     courses_changed: int
     sections_changed: int
     retired: int  # sections
-    opened: frozenset[str]
-    closed: frozenset[str]
-    observed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from vacancy.clock import Dice
-from vacancy.model.availability import Answer, Claim, Complete, Failed, Item, Reference, Taken, Trouble, Unchanged
+from vacancy.model.availability import Answer, Claim, Complete, Failed, Flips, Item, Reference, Trouble, Unchanged
 from vacancy.model.state import Believe, Changes, Held, Hold, Ignore, Reason, Reject, TargetState
 from vacancy.pipeline import pace
 from vacancy.pipeline.compare import compare
@@ -109,24 +109,39 @@ def _taken_in(
     lists: Mapping[str, Source],
     dice: Dice,
 ) -> Settled:
-    if isinstance(answer, Unchanged):
-        return _heartbeat(
-            tx, tx.now(), claim, source, dice, Came.UNCHANGED, last_complete_at=tx.now(), polls=_ONE_MORE_POLL
-        )
-    taken = source.take_in(tx, claim.key, answer, anew=not claim.believed)
-    if isinstance(taken, Failed):
-        return settle_failure(tx, claim, source, taken, dice)
-    values: dict[str, Any] = {
-        "last_complete_at": tx.now(),
-        "baseline_at": tx.now(),
-        "polls": _ONE_MORE_POLL,
-        "open_count": taken.size,
-    }
-    beat = _heartbeat(tx, tx.now(), claim, source, dice, Came.BELIEVED, **values)
-    if beat.came is not Came.BELIEVED or not (taken.opened or taken.closed):
+    now = tx.now()
+    values: dict[str, Any] = {"last_complete_at": now, "polls": _ONE_MORE_POLL}
+    if not claim.believed:
+        values["baseline_at"] = now
+    came = Came.UNCHANGED
+    if isinstance(answer, Reference):
+        taken = source.take_in(tx, claim.key, answer, anew=not claim.believed)
+        if isinstance(taken, Failed):
+            return settle_failure(tx, claim, source, taken, dice)
+        came, values["open_count"] = Came.BELIEVED, taken.size
+    beat = _heartbeat(tx, now, claim, source, dice, came, **values)
+    if beat.came is not came:
         return beat
-    seen = reconcile(tx, lists[taken.source], claim.key, taken, claim.trace_id)
+    seen = _heed(tx, source, lists[source.describes], claim, says_something_new=came is Came.BELIEVED)
     return replace(beat, emission=seen.emission) if seen else beat
+
+
+def _heed(
+    tx: Tx, source: ReferenceSource, listing: Source, claim: Claim, *, says_something_new: bool
+) -> Settled | None:  # fmt: skip
+    """All that a reference recorded since the list was believed, also what was of no use then, for the list was fresh.
+    A hold counts what it hears: the same once more is no further sample."""
+    row = targets.find(tx, listing.name, claim.key)
+    if row is None or not _is_stale(row, tx.now()) or (row.held_since and not says_something_new):
+        return None
+    flips = source.flips_since(tx, claim.key, row.last_complete_at)
+    if not flips.opened and not flips.closed:
+        return None
+    return reconcile(tx, listing, claim.key, flips, claim.trace_id)
+
+
+def _is_stale(row: Any, now: datetime) -> bool:
+    return row.last_complete_at is not None and now - row.last_complete_at >= _STALE_AFTER
 
 
 def settle_failure(tx: Tx, claim: Claim, source: Asked, failed: Failed, dice: Dice) -> Settled:
@@ -253,12 +268,13 @@ def release(tx: Tx, source: Source, target_id: int, trace_id: str) -> Settled | 
     state = target_state.load(tx, target_id)
     if state.held is None:
         return None
-    now, answer = tx.now(), Complete(state.held.keys, state.held.items)
+    now, seen_at, answer = tx.now(), state.held.last_at, Complete(state.held.keys, state.held.items)
     changes = compare(state, answer, answer.keys - state.open, source.policy, baseline=not state.believed)
     snapshot_hash = hash_of(answer)
     targets.advance(
-        tx, target_id, state.version, held_since=None, baseline_at=row.baseline_at or now, last_complete_at=now,
-        source_hash=snapshot_hash, open_count=len(answer.keys), recent_counts=(len(answer.keys),),
+        tx, target_id, state.version, held_since=None, baseline_at=row.baseline_at or now,
+        last_complete_at=min(seen_at, now), source_hash=snapshot_hash, open_count=len(answer.keys),
+        recent_counts=(len(answer.keys),),
     )  # fmt: skip
     scene = Scene(target_id, row.key, source, source.detected_by, trace_id, now, row.last_complete_at, snapshot_hash)
     return Settled(Came.BELIEVED, state, _take_in(tx, scene, state, changes, state.version + 1))
@@ -275,14 +291,14 @@ def open_by_hand(tx: Tx, source: Source, target_id: int, item_key: str, trace_id
     return Settled(Came.BELIEVED, state, emit(tx, scene, state, Changes(opened=(Item(item_key),))))
 
 
-def reconcile(tx: Tx, source: Source, key: str, flips: Taken, trace_id: str) -> Settled | None:
+def reconcile(tx: Tx, source: Source, key: str, flips: Flips, trace_id: str) -> Settled | None:
     """Another place saw items change while the list itself was stale; None if that is of no use now."""
     found = targets.find(tx, source.name, key)
     if found is None:
         return None
     now, row = tx.now(), targets.lock(tx, found.target_id)
     believed_at = row.last_complete_at
-    if believed_at is None or now - believed_at < _STALE_AFTER or flips.observed_at <= believed_at:
+    if not _is_stale(row, now) or flips.observed_at <= believed_at:
         return None
     state = target_state.load(tx, row.target_id)
     state.known = source.known(tx, key)
@@ -300,6 +316,9 @@ def reconcile(tx: Tx, source: Source, key: str, flips: Taken, trace_id: str) -> 
         return None
     # Items that nothing was said about keep their misses.
     changes = replace(compare(state, answer, added, source.policy, surely_closed=flips.closed), seen_again=())
-    targets.advance(tx, row.target_id, state.version, held_since=None)
+    if not changes and not state.held:
+        return None
+    recounted = {"recent_counts": (len(answer.keys),)} if verdict.recount else {}
+    targets.advance(tx, row.target_id, state.version, held_since=None, **recounted)
     scene = Scene(row.target_id, key, source, "section_status_event", trace_id, now, believed_at)
     return Settled(Came.BELIEVED, state, _take_in(tx, scene, state, changes, state.version + 1))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from vacancy.model.availability import (
     Claim,
     Failed,
+    Flips,
     Item,
     Policy,
     PollOutcome,
@@ -66,10 +68,15 @@ class Source(Asked, Protocol):
 
 
 class ReferenceSource(Asked, Protocol):
-    """A source of what the items are. Its targets have the keys of the targets that it describes."""
+    """A source of what the items are: of those that the source `describes` lists, in targets of the same keys."""
+
+    describes: str
 
     async def ask(self, claim: Claim, last_mark: bytes | None) -> ReferenceOutcome: ...
 
     def take_in(self, tx: Tx, key: str, reference: Reference, *, anew: bool) -> Taken | Failed:
         """Swap it in, in the caller's transaction, or say why not and change nothing. `anew`: whatever was there
         before is no yardstick, for an operator started the target over."""
+
+    def flips_since(self, tx: Tx, key: str, since: datetime) -> Flips:
+        """The items that were recorded to change state after that, each in the last state it was seen in."""

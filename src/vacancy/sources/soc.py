@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from hashlib import sha1
 from typing import Final
 
@@ -12,6 +13,7 @@ from vacancy.model.availability import (
     Claim,
     Complete,
     Failed,
+    Flips,
     Item,
     Policy,
     PollOutcome,
@@ -32,7 +34,7 @@ from vacancy.sources import soc_catalogue, soc_topics
 from vacancy.sources.base import ReferenceSource, Source
 from vacancy.sources.soc_catalogue import SocCatalogue
 from vacancy.sources.soc_http import fetch
-from vacancy.store import catalogue
+from vacancy.store import catalogue, section_status
 from vacancy.store.engine import Store, Tx
 
 NAME: Final = "soc"
@@ -156,6 +158,7 @@ class Catalogues:
 
     name = soc_catalogue.NAME
     budget = NAME
+    describes = NAME
 
     def __init__(self, reader: SocCatalogue) -> None:
         self._reader = reader
@@ -173,8 +176,11 @@ class Catalogues:
         swap = catalogue.swap(tx, tx.now(), answer, despite_shrinking=anew)
         if isinstance(swap, Refused):
             return Failed(Trouble.IMPLAUSIBLE, f"the catalogue of {key} is not taken in: {swap.message}")
-        size = len(catalogue.known_indexes(tx, answer.term, answer.campus))
-        return Taken(NAME, size, swap.opened, swap.closed, swap.observed_at)
+        return Taken(len(catalogue.known_indexes(tx, answer.term, answer.campus)))
+
+    def flips_since(self, tx: Tx, key: str, since: datetime) -> Flips:
+        term, campus = key.split("|")
+        return section_status.flips_since(tx, term, campus, since)
 
 
 def build(settings: Settings, client: Client, store: Store) -> tuple[list[Source], list[ReferenceSource]]:

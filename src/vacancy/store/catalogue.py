@@ -120,9 +120,6 @@ def swap(tx: Tx, now: datetime, answer: CatalogueAnswer, *, despite_shrinking: b
         courses_changed=len(plan.new_courses) + len(plan.changed_courses) + len(plan.retired_courses),
         sections_changed=len(plan.new_sections) + len(plan.changed_sections),
         retired=len(plan.retired_sections),
-        opened=frozenset(section.index for section, _ in plan.flips if section.is_open),
-        closed=frozenset(section.index for section, _ in plan.flips if not section.is_open),
-        observed_at=answer.observed_at,
     )
 
 
