@@ -17,6 +17,7 @@ from vacancy.model.availability import Claim, PollOutcome, Trouble
 from vacancy.pipeline.poll import Polled, Poller
 from vacancy.pipeline.settle import Came
 from vacancy.runner import Stop
+from vacancy.store import budgets
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import targets
 from vacancy.store.targets import want_now
@@ -99,6 +100,31 @@ def test_a_target_that_is_asked_every_two_hours_is_not_due_all_the_time(store: S
         return source.asked
 
     assert asyncio.run(story())["12025|NB"] == 1
+
+
+class OnlyShortNaps(ManualClock):
+    """Whoever rests for long is not woken by the time."""
+
+    async def sleep(self, seconds: float) -> None:
+        await (asyncio.sleep(0) if seconds < 1 else asyncio.get_running_loop().create_future())
+
+
+def test_a_place_that_becomes_free_is_taken_at_once_also_while_the_source_recovers(store: Store) -> None:
+    async def story() -> None:
+        source, clock = Counted(*(f"12025|T{number}" for number in range(8)), interval_s=15), OnlyShortNaps()
+        poller, stop = Poller(store, [source], [], clock, Dice(1), Metrics()), Stop(clock)
+        await poller.configure()
+        await store.write(_slow_down)
+        running = asyncio.create_task(poller.run(stop))
+        await asyncio.wait_for(source.once.wait(), 10)
+        stop.request()
+        await asyncio.wait_for(running, 10)
+
+    asyncio.run(story())
+
+
+def _slow_down(tx: Tx) -> None:
+    budgets.pause(tx, tx.now(), "soc", 0, "it was slow")
 
 
 def _want_now(tx: Tx, key: str) -> None:

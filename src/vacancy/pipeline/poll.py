@@ -142,7 +142,7 @@ class Poller:
             pace.IN_FLIGHT, pace.IN_FLIGHT_SLOWED, here, max(self._leases_s.values()), self._longest_delay_s
         )
         claimed, rest_s = await self._store.write(_claim, budget, limits, self._leases_s, self._new_token)
-        self._crowded = self._crowded or len(claimed.claims) == here
+        self._crowded = self._crowded or claimed.is_full or len(claimed.claims) == here
         for claim in claimed.claims:
             task = asyncio.create_task(self._poll_and_rest(claim), name=f"poll {claim.source} {claim.key}")
             self._running[budget].add(task)

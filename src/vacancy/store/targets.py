@@ -69,6 +69,7 @@ class Limits:
 class Claimed:
     claims: tuple[Claim, ...]
     look_again_at: datetime | None  # None: only a bell, or a lease that ends, brings something to do
+    is_full: bool = False  # no place was free: who gives one back should say so
 
 
 def claim(
@@ -90,7 +91,7 @@ def claim(
     ((leased,),) = tx.read(_COUNT_LEASES, when)
     free = min(allowed - leased, limits.here)
     if free <= 0:
-        return Claimed((), None)
+        return Claimed((), None, is_full=True)
     rows = tx.read(_NEXT_TARGETS, {**when, "most": free})
     claims = tuple(_claim(row, *new_token(), state.slowed) for *row, _, is_due in rows if is_due)
     if claims:
