@@ -227,6 +227,19 @@ def test_a_long_poll_wakes_with_the_commit(app: FastAPI, house: House, clock: Ma
     assert clock.monotonic() == 0
 
 
+@pytest.mark.parametrize("topic", ["soc:20251:NB:00001", "soc:SP2025:nb:00001"])
+def test_a_topic_is_read_in_any_spelling_of_its_term(app: FastAPI, house: House, topic: str) -> None:
+    fill(house, insert_events, [course_event(1), course_event(2)])
+    found = ask(app, f"/api/events?topic={topic}").json()["items"]
+    assert [item["itemKey"] for item in found] == ["00001"]
+
+
+def test_a_topic_of_no_term_is_refused(app: FastAPI) -> None:
+    answer = ask(app, "/api/events?topic=soc:22026:NB:00001")
+    assert answer.status == 422
+    assert "22026" in answer.json()["error"]["message"]
+
+
 def test_a_long_poll_with_something_to_say_does_not_wait(app: FastAPI, house: House) -> None:
     fill(house, insert_events, [course_event(1)])
     assert len(ask(app, "/api/events?after_id=0&wait=30").json()["items"]) == 1

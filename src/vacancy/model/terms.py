@@ -40,6 +40,18 @@ def parse_campus(text: str) -> str:
     return campus
 
 
+def normal_topic(name: str) -> str:
+    """A topic of the Schedule of Classes as events carry it, however its term and campus are spelt; any other as it
+    is. ValueError for one that nothing could ever carry."""
+    parts = name.split(":", 3)
+    if parts[0] != "soc" or len(parts) < 4:
+        return name
+    _, term, campus, what = parts
+    if what.startswith("course/"):
+        what = f"course/{what.removeprefix('course/').upper()}"
+    return f"soc:{parse_term(term)}:{parse_campus(campus)}:{what}"
+
+
 def is_over(term: str, today: date) -> bool:
     """Surely so: the last day on which anybody could still want to get in, and some more."""
     month, day = _LAST_DAYS[term[0]]

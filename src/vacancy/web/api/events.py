@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from vacancy.model.availability import CLOSED, OPEN
+from vacancy.model.terms import normal_topic
 from vacancy.store.event_feed import LARGEST, Only
 from vacancy.web.api.tail import EventFeed, Page
 from vacancy.web.context import House
@@ -19,10 +20,17 @@ MOST: Final = 200
 LONGEST_WAIT_S: Final = 30
 
 read_cursor: Final = whole(0, LARGEST)
+# A needle without a colon could be the `","` that stands between two members of the stored text.
+_topic_shape: Final = matching(r"[^\s:]+:(?s:.{1,300})", "must be a topic such as soc:12025:NB:12345")
+
+
+def _read_topic(text: str) -> str:
+    return normal_topic(_topic_shape(text))
+
+
 FILTERS: Final[dict[str, Reader]] = {
     "source": matching(r"[a-z][a-z0-9_:.-]{0,63}", "must be a source such as soc or json:NAME"),
-    # A needle without a colon could be the `","` that stands between two members of the stored text.
-    "topic": matching(r"[^\s:]+:(?s:.{1,300})", "must be a topic such as soc:12025:NB:12345"),
+    "topic": _read_topic,
     "status": one_of(OPEN, CLOSED),
 }
 _PARAMETERS: Final[dict[str, Reader]] = {
