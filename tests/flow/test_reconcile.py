@@ -137,6 +137,17 @@ def test_a_shrinking_that_it_confirmed_is_not_held_again(desk: Desk) -> None:
     assert hear(desk.hand, short, short) == [Came.UNCHANGED, Came.UNCHANGED]
 
 
+def test_it_may_give_the_samples_that_a_hold_waits_for(desk: Desk) -> None:
+    hear(desk.hand, some(*range(200)), every=100)
+    for index in sorted(FULL.keys - some(*range(200)).keys):
+        desk.sees(index, is_open=False)
+    for _ in range(3):
+        assert told(desk.hand) == []
+        desk.polls(Reference(None))
+        desk.clock.jump(100)
+    assert len(told(desk.hand)) == 100
+
+
 def test_a_catalogue_that_starts_over_unchanged_is_believed_again(desk: Desk) -> None:
     """Or the next one, however short, would be swapped in as if it were the first."""
     desk.polls(Unchanged())

@@ -372,6 +372,23 @@ def test_an_answer_that_comes_after_its_lease_is_dropped(settled: Hand, clock: M
     assert settled.store.read_now(_item, "00007").missed_polls == 0
 
 
+def test_an_answer_that_comes_after_its_lease_leaves_the_next_ones_lease_alone(
+    settled: Hand, clock: ManualClock
+) -> None:
+    """The other has not answered yet, so nothing but the lease has changed."""
+    late = settled.claim()
+    assert late is not None
+    clock.jump(21)
+    other = Hand(settled.store, clock, settled.source, "another")
+    claim = other.claim()
+    assert claim is not None
+    assert settled.settle(late, FULL).came is Came.SUPERSEDED
+    assert settled.settle(late, Failed(Trouble.TIMEOUT, "late")).came is Came.FAILED
+    clock.jump(16)
+    assert settled.claim() is None
+    assert other.settle(claim, FULL).came is Came.UNCHANGED
+
+
 def test_an_operators_change_while_we_ask_is_not_written_over(settled: Hand, source: Lists) -> None:
     asking = settled.claim()
     assert asking is not None
@@ -425,6 +442,20 @@ def test_too_many_requests_pause_the_source_as_long_as_asked(settled: Hand, cloc
     assert settled.claim() is None
     clock.jump(1)
     assert settled.claim() is not None
+
+
+def test_a_short_pause_does_not_end_a_long_one(store: Store, clock: ManualClock) -> None:
+    hand = Hand(store, clock, Lists(KEY, "12025|CM"))
+    hand.configure()
+    first, second = hand.claim(), hand.claim()
+    assert first is not None
+    assert second is not None
+    hand.settle(first, Failed(Trouble.RATE_LIMITED, "slow down", retry_after_s=90))
+    hand.settle(second, Failed(Trouble.TIMEOUT, "no answer"))
+    clock.jump(89)
+    assert hand.claim() is None
+    clock.jump(1)
+    assert hand.claim() is not None
 
 
 def test_a_target_that_never_answered_but_404_waits_half_an_hour_and_holds_up_no_other(
