@@ -16,6 +16,7 @@ from vacancy.simulator.server import Simulator
 
 _TERM: Final = "12025"
 _CAMPUSES: Final = ("NB", "NK", "CM")
+_EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - recognised, not bound
 _CHANGES_PER_MINUTE: Final = 8.0
 
 
@@ -55,7 +56,17 @@ def _settings(config: Path | None, host: str, port: int, database: Path, upstrea
             "catalogue_interval_s": 60.0,
         },
     }
-    return prepare(config, overrides, quiet=False)
+    settings = prepare(config, overrides, quiet=False)
+    if port == 0 or "base_url" in settings.model_fields_set:
+        return settings
+    # Links in mails lead to this page, wherever it is.
+    return settings.model_copy(update={"base_url": f"http://{_named(host)}:{port}"})
+
+
+def _named(host: str) -> str:
+    if host in _EVERYWHERE:
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
 
 
 def _announce(simulator: Simulator) -> Callable[[str], None]:
