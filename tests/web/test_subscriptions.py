@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -184,6 +185,7 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
         ({"contactType": None}, "contactType"),
         ({"contactValue": "a@"}, "contactValue"),
         ({"contactValue": "a" * 257}, "contactValue"),
+        ({"contactType": "webpush", "contactValue": "a" * 1025}, "contactValue"),
         ({"contactValue": "ada\u0000@example.com"}, "contactValue"),
         ({"locale": "english"}, "locale"),
         ({"preferences": {"maxNotifications": 11}}, "preferences.maxNotifications"),
@@ -231,6 +233,57 @@ def test_a_contact_that_is_none(app: FastAPI, house: House, value: str) -> None:
     assert count(house) == 0
 
 
+# As long as a browser's own: an endpoint of Mozilla's has over 200 characters.
+PUSH = json.dumps({
+    "endpoint": f"https://push.example.com/wpush/v2/{'g' * 200}",
+    "keys": {"p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+             "auth": "BTBZMqHH6r4Tts7J_aSIgg"},
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "status"),
+    [
+        ("email", "Ada <ADA@example.com>", "pending"),
+        ("webhook", "https://hooks.example.com/vacancy", "active"),
+        ("webpush", PUSH, "active"),
+        ("discord", f"https://discord.com/api/webhooks/123456789012345678/{'t' * 68}", "active"),
+    ],
+)
+def test_every_type_of_contact_comes_in_and_leaves(
+    app: FastAPI, house: House, kind: str, value: str, status: str
+) -> None:
+    contact: dict[str, Any] = {"contactType": kind, "contactValue": value}
+    first, again = subscribe(app, **contact), subscribe(app, **contact)
+    assert (first.status, again.status) == (201, 200), first.body
+    told = first.json()
+    assert told["status"] == status
+    assert row(house, told["subscriptionId"]).contact_type == kind
+    gone = send(app, "POST", "/api/unsubscribe", {"subscriptionId": told["subscriptionId"], "contactValue": value})
+    assert (gone.status, gone.json()["previousStatus"]) == (200, status)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ada@exämple.example", "ADA@xn--exmple-cua.example"),
+        ('"Lovelace, Ada" <ada@example.com>', "ada@example.com"),
+        ("Ada@Example.COM", " ada@example.com "),
+    ],
+)
+def test_these_are_one_contact(app: FastAPI, house: House, one: str, other: str) -> None:
+    assert subscribe(app, contactValue=one).status == 201
+    assert subscribe(app, contactValue=other).json()["existing"] is True
+    assert count(house) == 1
+
+
+def test_what_follows_a_plus_is_another_address(app: FastAPI, house: House) -> None:
+    """Whether it is the same mailbox is its provider's to say."""
+    for value in ("ada@example.com", "ada+soc@example.com", "a.da@example.com"):
+        assert subscribe(app, contactValue=value).status == 201
+    assert count(house) == 3
+
+
 @pytest.mark.parametrize("kind", ["pigeon", "local_sound"])
 def test_a_type_of_contact_that_cannot_be_reached(app: FastAPI, kind: str) -> None:
     error = refused(subscribe(app, contactType=kind), 400, "channel_unavailable")
@@ -247,6 +300,32 @@ def test_an_index_of_another_campus_is_a_conflict_that_names_it(app: FastAPI, ho
     error = refused(subscribe(app), 409, "section_conflict")
     assert error["details"] == {"campus": "NK", "term": "12025"}
     assert subscribe(app, campus=error["details"]["campus"]).status == 201
+
+
+def test_an_index_that_turns_out_to_be_at_another_campus_ends_with_a_word(app: FastAPI, house: House) -> None:
+    """Nothing that opens at the campus that was named could ever be it."""
+    ada, bob = subscribe(app).json(), subscribe(app, contactValue="bob@example.com").json()
+    kept = subscribe(app, sectionIndex="54321").json()
+    verify(app, house, ada["subscriptionId"])
+    in_catalogue(house, "12345", campus="NK")
+    for told in (ada, bob):
+        left = row(house, told["subscriptionId"])
+        assert (left.status, audit(house, told["subscriptionId"])[-1]) == ("unsubscribed", "unsubscribed")
+    # The address is kept for whoever is still to be told, and for nobody else.
+    assert row(house, ada["subscriptionId"]).contact_value == ADA
+    assert row(house, bob["subscriptionId"]).contact_value is None
+    assert queued(house, "notice") == 1
+    assert row(house, kept["subscriptionId"]).status == "active"
+    refused(subscribe(app), 409, "section_conflict")
+
+
+def test_a_section_that_moves_to_another_campus_ends_with_a_word_once(app: FastAPI, house: House) -> None:
+    in_catalogue(house, "12345")
+    told = subscribe(app).json()
+    verify(app, house, told["subscriptionId"])
+    for _ in range(2):
+        in_catalogue(house, "12345", campus="NK")
+        assert (row(house, told["subscriptionId"]).status, queued(house, "notice")) == ("unsubscribed", 1)
 
 
 def test_a_suppressed_contact_is_refused(app: FastAPI, house: House) -> None:

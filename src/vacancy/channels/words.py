@@ -67,6 +67,7 @@ _ENGLISH: Final = MappingProxyType({
     "reason_term_over": "The term is over.",
     "reason_day_over": "The day is over.",
     "reason_retired": "It is not offered any more.",
+    "reason_elsewhere": "Its index belongs to another campus: subscribe to it there.",
 })  # fmt: skip
 _CHINESE: Final = MappingProxyType({
     "open": "查看并选课",
@@ -107,6 +108,7 @@ _CHINESE: Final = MappingProxyType({
     "reason_term_over": "本学期已结束。",
     "reason_day_over": "这一天已过去。",
     "reason_retired": "该项已不再开设。",
+    "reason_elsewhere": "该编号属于另一个校区，请在那里重新订阅。",
 })  # fmt: skip
 WORDS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({"en-US": _ENGLISH, "zh-CN": _CHINESE})
 

@@ -114,7 +114,7 @@ def swap(tx: Tx, now: datetime, answer: CatalogueAnswer, *, despite_shrinking: b
     # The targets' rows before those of subscriptions, as a poll with an edge locks them.
     _tell_targets(tx, answer, plan)
     if plan.indexes_changed:
-        subscriptions.resolve_sections(tx, answer.term, answer.campus)
+        subscriptions.settle_sections(tx, now, answer.term, answer.campus)
     _write_catalogue(tx, now, answer, plan, exists=base is not None)
     return Swap(
         courses_changed=len(plan.new_courses) + len(plan.changed_courses) + len(plan.retired_courses),

@@ -43,8 +43,10 @@ from vacancy.store.schema import (
 _c: Final = subscriptions.c
 _ALL: Final = tuple(_c)
 _LIVE: Final = _c.status.in_(LIVE)
+_BITE: Final = 500
 # Requests of one contact wait for each other: its limit is counted, then used.
 _ONE_OF_A_CONTACT: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:contact, 7310592049))")
+_ONE_OF_A_TOPIC: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:topic, 7310592051))")
 _ITEM_CLOSED: Final = Prepared(
     update(subscriptions)
     .where(_c.topic == bindparam("named"), _c.item_key == bindparam("item"), _c.last_known_section_status != CLOSED)
@@ -106,6 +108,12 @@ def alone_with(tx: Tx, contact_hash: str) -> None:
         tx.execute(_ONE_OF_A_CONTACT, {"contact": contact_hash})
 
 
+def alone_with_topic(tx: Tx, topic: str) -> None:
+    """Until the commit nobody else begins to wait for this. Whoever wants the contact as well has it already."""
+    if tx.dialect == "postgresql":
+        tx.execute(_ONE_OF_A_TOPIC, {"topic": topic})
+
+
 def is_suppressed(tx: Tx, contact: Contact) -> bool:
     return _any(tx, _is_of(contact), _c.status == Status.SUPPRESSED)
 
@@ -147,6 +155,11 @@ def add(tx: Tx, now: datetime, topic: Topic, contact: Contact, values: Mapping[s
 
 def change(tx: Tx, now: datetime, subscription_id: int, **values: Any) -> None:
     tx.execute(update(subscriptions).where(_c.subscription_id == subscription_id).values(updated_at=now, **values))
+
+
+def forget_link(tx: Tx, subscription_id: int) -> None:
+    """A link works once."""
+    tx.execute(update(subscriptions).where(_c.subscription_id == subscription_id).values(verification_nonce=None))
 
 
 def move(
@@ -212,7 +225,13 @@ def baseline_taken(tx: Tx, target_id: int, source: str, target_key: str) -> None
     )
 
 
-def resolve_sections(tx: Tx, term: str, campus: str) -> None:
+def settle_sections(tx: Tx, now: datetime, term: str, campus: str) -> None:
+    """What this catalogue now says of sections that somebody waits for."""
+    _resolve(tx, term, campus)
+    _end_elsewhere(tx, now, term)
+
+
+def _resolve(tx: Tx, term: str, campus: str) -> None:
     """Subscriptions that came before the catalogue knew their section."""
     here = (
         select(sections.c.section_id)
@@ -232,6 +251,18 @@ def resolve_sections(tx: Tx, term: str, campus: str) -> None:
     )  # fmt: skip
 
 
+def _end_elsewhere(tx: Tx, now: datetime, term: str) -> None:
+    """An index is unique in a term. Whoever named it at another campus than its own would never hear of it, and is
+    told so: the same as is answered to who asks now."""
+    there = exists().where(
+        sections.c.term_id == term, sections.c.index_number == _c.index_number,
+        sections.c.campus_code != _c.campus_code,
+    )  # fmt: skip
+    misplaced = _LIVE & (_c.term_id == term) & _c.index_number.is_not(None) & there
+    while _end_with_a_word(tx, now, misplaced, "elsewhere", _BITE):
+        pass
+
+
 def end_unconfirmed(tx: Tx, now: datetime, before: datetime, at_most: int) -> int:
     """Pending rows whose day is over: ended, blanked, and noted."""
     late = (_c.status == Status.PENDING) & (_c.updated_at < before)
@@ -248,14 +279,20 @@ def terms_not_watched(tx: Tx) -> Sequence[tuple[str, str]]:
 
 
 def end_of_term(tx: Tx, now: datetime, target_key: str, at_most: int) -> int:
-    """With a word to each owner, for which the address is kept until it is said."""
-    ended = _end(tx, now, _LIVE & (_c.target_key == target_key), "term_over", at_most,
+    return _end_with_a_word(tx, now, _LIVE & (_c.target_key == target_key), "term_over", at_most)
+
+
+def _end_with_a_word(tx: Tx, now: datetime, which: ColumnElement[bool], reason: str, at_most: int) -> int:
+    """To each owner, for which the address is kept until it is said."""
+    ended = _end(tx, now, which, reason, at_most,
                  contact_value=case((_c.is_verified, _c.contact_value), else_=null()))  # fmt: skip
+    said = {"code": "ended", "facts": {"reason": reason}}
     words = select(
-        literal("notice"), _c.subscription_id, literal("term_over:") + cast(_c.subscription_id, String),
-        _c.contact_type, _c.contact_hash, literal(now, type_=open_event_notifications.c.created_at.type),
+        literal("notice"), _c.subscription_id, literal(f"{reason}:") + cast(_c.subscription_id, String),
+        _c.contact_type, _c.contact_hash, bindparam("said", said, type_=open_event_notifications.c.payload.type),
+        literal(now, type_=open_event_notifications.c.created_at.type),
     ).where(_c.subscription_id.in_(ended), _c.is_verified)  # fmt: skip
-    columns = ["kind", "subscription_id", "dedupe_key", "channel", "contact_hash", "created_at"]
+    columns = ["kind", "subscription_id", "dedupe_key", "channel", "contact_hash", "payload", "created_at"]
     if tx.execute(
         insert(open_event_notifications).from_select(columns, words).execution_options(preserve_rowcount=True)
     ).rowcount:

@@ -115,7 +115,7 @@ def take_in(tx: Tx, incoming: Sequence[Incoming], told: Told) -> Taken:
         told(len(page))
     added = rows.settle_added(tx, tx.now(), last)
     for term, campus in rows.places_added(tx, last):
-        subscriptions.resolve_sections(tx, term, campus)
+        subscriptions.settle_sections(tx, tx.now(), term, campus)
     if keep and added:
         rows.go_on_from_here(tx)
     return Taken(added, len(welcome) - added, len(incoming) - len(welcome), keep, _unmatched(incoming))

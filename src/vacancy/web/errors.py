@@ -25,6 +25,7 @@ _log = structlog.stdlib.get_logger(__name__)
 Details = Sequence[str] | Mapping[str, object] | None
 
 _BY_STATUS: Final = {404: "not_found", 405: "method_not_allowed"}
+_PREFIX: Final = "Value error, "  # which pydantic puts before our own words
 _RETRY_AFTER_S: Final = {"too_many_streams": "5", "unavailable": "5", "rate_limited": "60"}
 
 
@@ -111,7 +112,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     wrongs = cast("RequestValidationError", error).errors()
-    lines = [f"{_place(wrong['loc'])}: {wrong['msg']}" for wrong in wrongs]
+    lines = [f"{_place(wrong['loc'])}: {wrong['msg'].removeprefix(_PREFIX)}" for wrong in wrongs]
     in_body = any(wrong["loc"][0] == "body" for wrong in wrongs)
     return error_response(request.scope, "validation_failed", lines[0], lines, status=400 if in_body else None)
 

@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from vacancy.clock import whole_milliseconds
@@ -17,11 +26,14 @@ from vacancy.web.places import place_topic
 _CONTEXT_BYTES: Final = 4096
 _METADATA_BYTES: Final = 2048
 _DEEPEST: Final = 16
+# A browser's push subscription, which is JSON with two keys; of any other type a contact is shorter.
+_LONGEST_CONTACT: Final = 1024
+_LONGEST_ADDRESS: Final = 256
 _NO_CONTROL: Final = r"^[^\x00-\x1f\x7f]*$"
 
 Token = Annotated[str, StringConstraints(min_length=16, max_length=128, pattern=r"^[A-Za-z0-9_-]+$")]
 LinkToken = Annotated[str, StringConstraints(min_length=16, max_length=512, pattern=r"^[A-Za-z0-9_.-]+$")]
-ContactValue = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=256,
+ContactValue = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=_LONGEST_CONTACT,
                                                 pattern=_NO_CONTROL)]  # fmt: skip
 ContactType = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, pattern=r"^[A-Za-z_]{3,32}$")]
 Locale = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z]{2}|[-_][0-9]{3})?$")]
@@ -96,6 +108,13 @@ class SubscribeAsked(Asked):
     preferences: PreferencesAsked = Field(default_factory=PreferencesAsked)
     client_context: dict[str, Any] | None = Field(default=None, description="Kept, and never shown again.")
     discord: dict[str, Any] | None = Field(default=None, description="The same, for what a Discord client knows.")
+
+    @field_validator("contact_value")
+    @classmethod
+    def _is_no_essay(cls, value: str, info: ValidationInfo) -> str:
+        if len(value) > _LONGEST_ADDRESS and info.data.get("contact_type") != "webpush":
+            raise ValueError(f"must be at most {_LONGEST_ADDRESS} characters")
+        return value
 
     @field_validator("client_context", "discord")
     @classmethod
