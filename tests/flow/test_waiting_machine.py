@@ -225,8 +225,11 @@ class Lives(RuleBasedStateMachine):
 
     def changes_the_cap(self, number: int, cap: int) -> None:
         if self._is_live(number):
-            self.waiting[number].cap = cap
+            mine = self.waiting[number]
+            mine.cap = cap
             self.people.change(number, max_notifications=cap)
+            if mine.status == "active" and mine.told >= cap:
+                mine.status = "paused"
 
     def leaves(self, number: int) -> None:
         mine = self.waiting[number]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import update
 from tests.support.clock import ManualClock
 from tests.web.calling import Answer, ask, fill, send
 from tests.web.subscribing import (
@@ -26,6 +27,7 @@ from vacancy.model.subscriptions import Status
 from vacancy.pipeline.fanout import fan_out_some
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Tx
+from vacancy.store.schema import open_event_notifications
 from vacancy.web.context import House
 
 HOUR = 3600
@@ -157,6 +159,21 @@ def test_pausing_and_going_on(app: FastAPI, house: House) -> None:
     assert audit(house, told["subscriptionId"])[-2:] == ["status_changed", "status_changed"]
 
 
+def test_no_alert_left_to_come_is_a_pause(app: FastAPI, house: House, clock: ManualClock) -> None:
+    """Otherwise it would be called active and never say a word."""
+    told = active(app, house)
+    fill(house, _had_two, told["subscriptionId"])
+    assert change(app, told, {"preferences": {"maxNotifications": 3}}).json()["status"] == "active"
+    shown = change(app, told, {"preferences": {"maxNotifications": 2}}).json()
+    assert (shown["status"], shown["notifiedCount"]) == ("paused", 2)
+    assert audit(house, told["subscriptionId"])[-1] == "status_changed"
+    assert change(app, told, {"status": "active"}).json()["notifiedCount"] == 0
+
+
+def _had_two(tx: Tx, subscription_id: int) -> None:
+    rows.change(tx, tx.now(), subscription_id, notified_count=2)
+
+
 def test_nobody_confirms_or_pauses_by_a_change(app: FastAPI) -> None:
     told = subscribe(app).json()
     for status in ("active", "paused"):
@@ -216,6 +233,27 @@ def test_a_link_of_somebody_who_left_is_used_up(app: FastAPI, house: House) -> N
     token = link_token(house, told["subscriptionId"])
     leave(app, unsubscribeToken=told["unsubscribeToken"])
     assert code(send(app, "POST", "/api/verify", {"token": token})) == (410, "link_expired")
+
+
+def test_whoever_left_and_came_back_within_the_hour_has_one_good_link(app: FastAPI, house: House) -> None:
+    """No second mail goes out within the hour: the first one has to do."""
+    told = subscribe(app).json()
+    token = link_token(house, told["subscriptionId"])
+    fill(house, _mailed)
+    leave(app, unsubscribeToken=told["unsubscribeToken"])
+    back = subscribe(app).json()
+    assert (back["status"], queued(house, "verification")) == ("pending", 0)
+    answer = send(app, "POST", "/api/verify", {"token": token})
+    assert (answer.status, answer.json()["subscriptionIds"]) == (200, [back["subscriptionId"]])
+    assert row(house, told["subscriptionId"]).status == "unsubscribed"
+    leave(app, unsubscribeToken=back["unsubscribeToken"])
+    subscribe(app)
+    assert code(send(app, "POST", "/api/verify", {"token": token})) == (410, "link_expired")
+
+
+def _mailed(tx: Tx) -> None:
+    n = open_event_notifications
+    tx.execute(update(n).where(n.c.kind == "verification").values(fanout_status="sent"))
 
 
 def test_a_link_that_is_not_ours(app: FastAPI, house: House) -> None:

@@ -279,6 +279,14 @@ def drop_waiting(tx: Tx, subscription_id: int, why: str) -> int:
     ).rowcount
 
 
+def is_under_way(tx: Tx, subscription_id: int) -> bool:
+    """Whether somebody has an alert of this subscription in hand."""
+    in_hand = exists().where(
+        _n.subscription_id == subscription_id, IS_PENDING, _n.kind == ALERT, _n.locked_by.is_not(None)
+    )
+    return bool(tx.execute(select(in_hand)).scalar_one())
+
+
 def expire_ended(tx: Tx) -> int:
     """Alerts whose opening is over: nobody is told of a seat that is gone."""
     opening = open_events.alias("opening")

@@ -52,8 +52,19 @@ def change(tx: Tx, desk: Desk, subscription_id: int, manage_token: str, wanted: 
         found = rows.read(tx, subscription_id)
     if wanted.status is not None and wanted.status != found.status:
         found = _move(tx, now, desk, found, wanted.status)
+    found = _rest_if_full(tx, now, desk, found)
     look_again(tx, now, desk, found)
     return found
+
+
+def _rest_if_full(tx: Tx, now: datetime, desk: Desk, found: Subscription) -> Subscription:
+    """Of fewer alerts than it had, it has had the last; while one is under way, that decides."""
+    is_full = found.status == Status.ACTIVE and found.notified_count >= found.max_notifications
+    if not is_full or notifications.is_under_way(tx, found.subscription_id):
+        return found
+    rows.move(tx, now, found, Status.PAUSED, event="status_changed", reason="max_notifications")
+    pass_on(tx, now, desk, found.contact_hash)
+    return rows.read(tx, found.subscription_id)
 
 
 def _move(tx: Tx, now: datetime, desk: Desk, found: Subscription, to: Status) -> Subscription:
@@ -118,8 +129,10 @@ def _leave(tx: Tx, desk: Desk, found: Subscription, reason: str) -> tuple[Subscr
     """Again and again if need be: who has left has left. The value goes, the hash stays."""
     if found.status == Status.UNSUBSCRIBED:
         return found, found.status
+    # A link that was mailed stays good for its day: it proves the address, and whoever comes back within the hour gets
+    # no other.
     left = rows.move(tx, tx.now(), found, Status.UNSUBSCRIBED, event="unsubscribed", reason=reason,
-                     contact_value=None, is_verified=False, verification_nonce=None)  # fmt: skip
+                     contact_value=None, is_verified=False)  # fmt: skip
     if not left:
         raise UserError("subscription_ended", f"this subscription is {found.status} and hears nothing any more")
     pass_on(tx, tx.now(), desk, found.contact_hash)

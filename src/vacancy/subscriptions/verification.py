@@ -56,13 +56,14 @@ def _signer(clock: Clock) -> type[TimestampSigner]:
 
 
 def verify(tx: Tx, desk: Desk, subscription_id: int, nonce: str) -> Sequence[Subscription]:
-    """The link proves the address, not one wish: everything that it asked for begins."""
+    """The link proves the address, not one wish: everything that it asked for begins, even if the one that the link
+    was made for has been left since."""
     now = tx.now()
     ids.hold_edges_off(tx)
     named = rows.find(tx, subscription_id)
-    kept = named.verification_nonce if named is not None and named.status == Status.PENDING else None
+    kept = named.verification_nonce if named is not None else None
     if named is None or not kept or not is_same(nonce, kept):
-        raise UserError("link_expired", "this link was used already, or the subscription has ended")
+        raise _used_up()
     verified = []
     for subscription in rows.of_contact(tx, named.contact_hash, named.contact_type):
         if subscription.status != Status.PENDING:
@@ -73,7 +74,14 @@ def verify(tx: Tx, desk: Desk, subscription_id: int, nonce: str) -> Sequence[Sub
         notifications.drop_verification(tx, begun.subscription_id)
         look_again(tx, now, desk, begun)
         verified.append(begun)
+    if not verified:
+        raise _used_up()
+    rows.forget_link(tx, subscription_id)
     return verified
+
+
+def _used_up() -> UserError:
+    return UserError("link_expired", "this link was used already, or the subscription has ended")
 
 
 def ask_again(tx: Tx, contact: Contact) -> None:
