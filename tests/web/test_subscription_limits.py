@@ -11,7 +11,19 @@ import pytest
 from fastapi import FastAPI
 from tests.support.clock import ManualClock
 from tests.web.calling import Answer, send
-from tests.web.subscribing import ADA, MAIL, SECTION, audit, count, in_catalogue, queued, site, subscribe, verify
+from tests.web.subscribing import (
+    ADA,
+    MAIL,
+    SECTION,
+    audit,
+    count,
+    in_catalogue,
+    queued,
+    row,
+    site,
+    subscribe,
+    verify,
+)
 
 from vacancy.store.engine import Store
 
@@ -85,6 +97,24 @@ def test_leaving_is_never_refused_for_its_number(sqlite_store: Store, clock: Man
     token = subscribe(app).json()["unsubscribeToken"]
     assert is_limited(subscribe(app))
     assert send(app, "POST", "/api/unsubscribe", {"unsubscribeToken": token}).status == 200
+
+
+def test_nobody_finds_the_owner_of_a_number_by_trying(sqlite_store: Store, clock: ManualClock) -> None:
+    app, house = site(sqlite_store, clock, per_ip=3)
+    told = subscribe(app).json()
+
+    def leave(address: str = "127.0.0.9", **wish: object) -> int:
+        return send(app, "POST", "/api/unsubscribe", wish, client=address).status
+
+    number = told["subscriptionId"]
+    wrong = [(number, "eve@example.com"), (number + 1, ADA), (number, "nobody")]
+    assert [leave(subscriptionId=each, contactValue=value) for each, value in wrong] == [400, 404, 400]
+    assert leave(subscriptionId=number, contactValue=ADA) == 429
+    assert row(house, number).status == "pending"
+    # Somebody else is not held up, nor is whoever has the token; and leaving counts for nothing.
+    for _ in range(5):
+        assert leave("127.0.0.8", subscriptionId=number, contactValue=ADA) == 200
+    assert leave(unsubscribeToken=told["unsubscribeToken"]) == 200
 
 
 @pytest.mark.parametrize(
@@ -167,6 +197,19 @@ def test_the_limit_of_a_contact_holds_against_many_at_once(store: Store, clock: 
     def ask(number: int) -> bool:
         ready.wait(60)
         return is_limited(subscribe(app, sectionIndex=f"{number:05d}", contactValue=ADA))
+
+    with ThreadPoolExecutor(40) as threads:
+        assert Counter(threads.map(ask, range(40))) == {False: 5, True: 35}
+    assert count(house) == 5
+
+
+def test_the_limit_of_a_section_holds_against_many_at_once(store: Store, clock: ManualClock) -> None:
+    app, house = site(store, clock, per_ip=1000, per_section=5)
+    ready = threading.Barrier(40)
+
+    def ask(number: int) -> bool:
+        ready.wait(60)
+        return is_limited(subscribe(app, contactValue=f"person{number}@example.com"))
 
     with ThreadPoolExecutor(40) as threads:
         assert Counter(threads.map(ask, range(40))) == {False: 5, True: 35}

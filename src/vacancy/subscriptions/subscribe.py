@@ -142,6 +142,7 @@ def _refuse_too_many(tx: Tx, desk: Desk, wish: Wish, *, verified: bool) -> None:
     settings = desk.settings
     if rows.count_of_contact(tx, wish.contact, counted) >= settings.per_contact:
         raise _too_many(f"this contact has {settings.per_contact} live subscriptions, which is the most; end one first")
+    rows.alone_with_topic(tx, wish.topic.name)
     if rows.count_of_topic(tx, wish.topic.name) >= settings.per_section:
         raise _too_many(f"{settings.per_section} wait for this already, which is the most")
 

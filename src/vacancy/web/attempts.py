@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import NoReturn
 
 from limits import RateLimitItemPerSecond
 from limits.storage import MemoryStorage
@@ -19,8 +20,15 @@ class Attempts:
 
     def count(self, address: str) -> None:
         """This attempt counts, however it ends."""
-        if self._window.hit(self._limit, address):
-            return
+        if not self._window.hit(self._limit, address):
+            self._refuse(address)
+
+    def check(self, address: str) -> None:
+        """Nothing counts, but whoever has used up all attempts is refused."""
+        if not self._window.test(self._limit, address):
+            self._refuse(address)
+
+    def _refuse(self, address: str) -> NoReturn:
         resets_at = self._window.get_window_stats(self._limit, address).reset_time
         wait = max(1, math.ceil(resets_at - time.time()))
         raise UserError(

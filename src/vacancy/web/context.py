@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
@@ -12,6 +13,7 @@ from fastapi import Depends, Request
 from starlette.types import Scope
 
 from vacancy.clock import Clock, Dice
+from vacancy.errors import UserError
 from vacancy.metrics import Metrics
 from vacancy.settings import Settings
 from vacancy.store.engine import Store
@@ -41,6 +43,11 @@ class House:
         return Attempts(self.settings.subscriptions.per_ip, self.settings.subscriptions.per_ip_window_s)
 
     @cached_property
+    def guesses(self) -> Attempts:
+        """Wrong contacts; a count of its own, so that whoever subscribes a lot may leave all the same."""
+        return Attempts(self.settings.subscriptions.per_ip, self.settings.subscriptions.per_ip_window_s)
+
+    @cached_property
     def links(self) -> Links:
         return Links(self.desk.secret, self.clock)
 
@@ -50,7 +57,21 @@ class House:
 
     def count_attempt(self, scope: Scope) -> None:
         """UserError when this address asks too often."""
-        self.attempts.count(client_address(scope, self.settings.web.trusted_proxies))
+        self.attempts.count(self._address(scope))
+
+    @contextmanager
+    def counting_guesses(self, scope: Scope) -> Iterator[None]:
+        """Only what was wrong counts; UserError when this address was wrong too often."""
+        address = self._address(scope)
+        self.guesses.check(address)
+        try:
+            yield
+        except UserError:
+            self.guesses.count(address)
+            raise
+
+    def _address(self, scope: Scope) -> str:
+        return client_address(scope, self.settings.web.trusted_proxies)
 
 
 def house(request: Request) -> House:

@@ -75,20 +75,22 @@ async def subscribe_to(
 
 
 @router.post("/unsubscribe", summary="Wait no more", response_model=UnsubscribedShown, responses={
-    **documented("validation_failed", "subscription_not_found", "subscription_ended"),
+    **documented("validation_failed", "subscription_not_found", "subscription_ended", "rate_limited"),
     400: documented("contact_mismatch")[400],
 })  # fmt: skip
 async def unsubscribe(request: Request, house: HouseDep, asked: UnsubscribeAsked) -> Response:
-    """By its token, or by its number and the contact. Asking again changes nothing."""
+    """By its token, or by its number and the contact; so that nobody finds that pair by trying, wrong ones are counted.
+    Asking again changes nothing."""
     if asked.unsubscribe_token is not None:
         left, before = await house.store.write(
             manage.unsubscribe_by_token, house.desk, asked.unsubscribe_token, asked.reason
         )
     else:
-        left, before = await house.store.write(
-            manage.unsubscribe_by_contact, house.desk, asked.subscription_id or 0, asked.contact_value or "",
-            asked.reason,
-        )  # fmt: skip
+        with house.counting_guesses(request.scope):
+            left, before = await house.store.write(
+                manage.unsubscribe_by_contact, house.desk, asked.subscription_id or 0, asked.contact_value or "",
+                asked.reason,
+            )  # fmt: skip
     return _json({
         "subscriptionId": left.subscription_id, "status": left.status, "previousStatus": before,
         "traceId": trace_id(request.scope),
