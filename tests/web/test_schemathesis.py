@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -9,13 +10,17 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from hypothesis.stateful import run_state_machine_as_test
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
+from sqlalchemy import delete
 from tests.support.clock import ManualClock
-from tests.web.subscribing import Registrar, in_catalogue, site, subscribe
+from tests.support.databases import PostgresDatabase
+from tests.web.subscribing import MAIL, SECTION, Registrar, in_catalogue, site, subscribe
 
 from vacancy.store import migrate
 from vacancy.store.engine import Store
+from vacancy.store.schema import subscriptions
 
 load_all_checks()
 _KNOWN: Final = CHECKS.get_by_names(
@@ -25,14 +30,21 @@ _KNOWN: Final = CHECKS.get_by_names(
 # It never ends; what it answers has tests of its own.
 _ENDLESS: Final = "/api/events/stream"
 _EXAMPLES: Final = 25
+_SUBSCRIBE: Final = "POST /api/subscribe"
 
 
-@pytest.fixture(scope="module")
-def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def schema(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Each database refuses other things: a NUL in a text, a number beyond its own."""
     clock = ManualClock()
-    store = Store(f"sqlite:///{tmp_path_factory.mktemp('schema')}/vacancy.db", clock)
+    url = f"sqlite:///{tmp_path_factory.mktemp('schema')}/vacancy.db"
+    if request.param == "postgres":
+        database: PostgresDatabase = request.getfixturevalue("postgres")
+        database.empty()
+        url = database.url
+    store = Store(url, clock, database_time=False)
     migrate.upgrade(store)
-    app, house = site(store, clock, per_ip=1_000_000)
+    app, house = site(store, clock, per_ip=1_000_000, per_contact=10_000)
     in_catalogue(house, "12345")
     Registrar(house, clock).shows(12345)
     subscribe(app)
@@ -48,6 +60,43 @@ def test_every_answer_is_one_that_is_told_of(schema: Any) -> None:
             for verb in item:
                 asked += sum(_ask(schema[path][verb], mode) for mode in GenerationMode)
     assert asked > 20 * _EXAMPLES
+
+
+def test_whoever_has_subscribed_goes_on_as_the_links_say(schema: Any) -> None:
+    """With the tokens of real subscriptions: they are looked at, changed and left, rightly and wrongly."""
+    met: Counter[tuple[str, int]] = Counter()
+
+    class Owners(schema.as_state_machine()):  # type: ignore[misc]
+        asked = 0
+
+        def setup(self) -> None:
+            schema.app.state.house.store.write_now(lambda tx: tx.execute(delete(subscriptions)))
+
+        def before_call(self, case: Any) -> None:
+            if case.operation.label == _SUBSCRIBE and isinstance(case.body, dict):
+                # Nothing that is only made up names a term that is watched.
+                for name in ("topic", "courseString"):
+                    case.body.pop(name, None)
+                self.asked += 1
+                case.body |= {**SECTION, "sectionIndex": f"{self.asked:05d}", **MAIL}
+
+        def validate_response(self, response: Any, case: Any, *_: Any, **__: Any) -> None:
+            met[case.operation.label, response.status_code] += 1
+            case.validate_response(response, checks=_KNOWN)
+
+    run_state_machine_as_test(
+        Owners,
+        settings=settings(
+            max_examples=40, stateful_step_count=12, deadline=None, derandomize=True, database=None,
+            phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+        ),
+    )  # fmt: skip
+    itself = "/api/subscriptions/{subscription_id}"
+    for label in (f"GET {itself}", f"PATCH {itself}", "POST /api/unsubscribe"):
+        assert met[label, 200], met
+    # An ended one is not changed, and a body that is none is refused: a real token met both.
+    assert met[f"PATCH {itself}", 409], met
+    assert met[f"PATCH {itself}", 400], met
 
 
 def _ask(operation: Any, mode: GenerationMode) -> int:

@@ -44,11 +44,12 @@ class Error(BaseModel):
     error: ErrorBody
 
 
-def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """These codes as FastAPI wants its `responses`."""
+def documented(*codes: str, in_body: bool = False) -> dict[int | str, dict[str, Any]]:
+    """These codes as FastAPI wants its `responses`. What is wrong in a body is 400, not 422."""
     found: dict[int | str, dict[str, Any]] = {}
-    for code in codes:
-        entry = found.setdefault(CODES[code].status, {"model": Error, "description": ""})
+    told = [(CODES[code].status, code) for code in codes]
+    for status, code in [*([(400, "validation_failed")] if in_body else []), *told]:
+        entry = found.setdefault(status, {"model": Error, "description": ""})
         entry["description"] = f"{entry['description']} `{code}`: {CODES[code].summary}".strip()
     return found
 

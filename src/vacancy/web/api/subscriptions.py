@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
@@ -46,7 +46,16 @@ _LOCALE: Final = "en-US"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _BEARER: Final = re.compile(r"(?i)bearer\s+([A-Za-z0-9_-]{16,128})")
 _ID = Annotated[int, Path(ge=1, le=2**63 - 1)]
-_BODY: Final = documented("validation_failed") | {400: documented("invalid_contact")[400]}
+
+# What the answer leads on to, for programs that read the document.
+_ITSELF: Final = {"subscription_id": "$response.body#/subscriptionId", "token": "$response.body#/manageToken"}
+_LINKS: Final[Mapping[str, Any]] = {
+    "look": {"operationId": "subscription", "parameters": _ITSELF},
+    "change": {"operationId": "change_subscription", "parameters": _ITSELF},
+    "leave": {
+        "operationId": "unsubscribe", "requestBody": {"unsubscribeToken": "$response.body#/unsubscribeToken"}
+    },
+}  # fmt: skip
 
 
 @router.post(
@@ -55,10 +64,10 @@ _BODY: Final = documented("validation_failed") | {400: documented("invalid_conta
     summary="Wait for something",
     response_model=SubscribedShown,
     responses={
+        201: {"links": _LINKS},
         200: {"model": SubscribedShown, "description": "This contact waits for it already; nothing was added."},
-        **documented("validation_failed", "section_not_found", "section_conflict", "idempotency_conflict",
-                     "contact_suppressed", "rate_limited"),
-        400: documented("invalid_contact", "channel_unavailable")[400],
+        **documented("validation_failed", "invalid_contact", "channel_unavailable", "section_not_found",
+                     "section_conflict", "idempotency_conflict", "contact_suppressed", "rate_limited", in_body=True),
     },
 )  # fmt: skip
 async def subscribe_to(
@@ -74,10 +83,9 @@ async def subscribe_to(
     return _json(_subscribed(request, wish, subscribed), 201 if subscribed.created else 200)
 
 
-@router.post("/unsubscribe", summary="Wait no more", response_model=UnsubscribedShown, responses={
-    **documented("validation_failed", "subscription_not_found", "subscription_ended", "rate_limited"),
-    400: documented("contact_mismatch")[400],
-})  # fmt: skip
+@router.post("/unsubscribe", operation_id="unsubscribe", summary="Wait no more", response_model=UnsubscribedShown,
+             responses=documented("validation_failed", "contact_mismatch", "subscription_not_found",
+                                  "subscription_ended", "rate_limited", in_body=True))  # fmt: skip
 async def unsubscribe(request: Request, house: HouseDep, asked: UnsubscribeAsked) -> Response:
     """By its token, or by its number and the contact; so that nobody finds that pair by trying, wrong ones are counted.
     Asking again changes nothing."""
@@ -97,7 +105,8 @@ async def unsubscribe(request: Request, house: HouseDep, asked: UnsubscribeAsked
     })  # fmt: skip
 
 
-@router.get("/subscriptions/{subscription_id}", summary="One subscription", response_model=SubscriptionShown,
+@router.get("/subscriptions/{subscription_id}", operation_id="subscription", summary="One subscription",
+            response_model=SubscriptionShown,
             responses=documented("validation_failed", "subscription_not_found"))  # fmt: skip
 async def look(
     request: Request, house: HouseDep, subscription_id: _ID,
@@ -108,9 +117,10 @@ async def look(
     return _json(_view(request, found))
 
 
-@router.patch("/subscriptions/{subscription_id}", summary="Change a subscription", response_model=SubscriptionShown,
-              responses={**documented("validation_failed", "subscription_not_found", "subscription_ended",
-                                      "illegal_move"), 400: _BODY[400]})  # fmt: skip
+@router.patch("/subscriptions/{subscription_id}", operation_id="change_subscription",
+              summary="Change a subscription", response_model=SubscriptionShown,
+              responses=documented("validation_failed", "subscription_not_found", "subscription_ended",
+                                   "illegal_move", in_body=True))  # fmt: skip
 async def change(
     request: Request, house: HouseDep, subscription_id: _ID, asked: ChangeAsked,
     authorization: Annotated[str | None, Header(description="`Bearer` and the manage token.")] = None,
@@ -125,9 +135,8 @@ async def change(
     return _json(_view(request, found))
 
 
-@router.post("/verify", summary="Confirm an address", response_model=VerifiedShown, responses={
-    **documented("validation_failed", "link_expired"), 400: documented("link_invalid")[400],
-})  # fmt: skip
+@router.post("/verify", summary="Confirm an address", response_model=VerifiedShown,
+             responses=documented("validation_failed", "link_invalid", "link_expired", in_body=True))  # fmt: skip
 async def verify(request: Request, house: HouseDep, asked: VerifyAsked) -> Response:
     """With the token of the link in the mail. Everything that waits for this address begins."""
     subscription_id, nonce = house.links.read(asked.token)
@@ -139,8 +148,8 @@ async def verify(request: Request, house: HouseDep, asked: VerifyAsked) -> Respo
 
 
 @router.post("/verify/resend", status_code=202, summary="Ask for the link again", response_model=AskedAgainShown,
-             responses={**documented("validation_failed", "rate_limited"),
-                        400: documented("invalid_contact", "channel_unavailable")[400]})  # fmt: skip
+             responses=documented("validation_failed", "invalid_contact", "channel_unavailable", "rate_limited",
+                                  in_body=True))  # fmt: skip
 async def resend(request: Request, house: HouseDep, asked: ResendAsked) -> Response:
     """At most one mail to an address in an hour; the answer is the same whether or not anybody waits."""
     house.count_attempt(request.scope)
