@@ -44,6 +44,7 @@ _RULES: Final[tuple[tuple[str, re.Pattern[str], str], ...]] = tuple(
         ("uthorization", r"(authorization[\"']?\s?[:=]\s?[\"']?)(?:\w+\s+)?[^\s\"',;]+", rf"\1{MASK}"),
         ("earer", r"\b(bearer\s+)[\w.~+/=-]{6,}", rf"\1{MASK}"),
         ("bot", r"(/bot)\d+:[\w-]+", rf"\1{MASK}"),
+        ("whsec_", r"(whsec_)[A-Za-z0-9+/=_-]+", rf"\1{MASK}"),
         ("webhooks/", r"(/webhooks/\d+/)[\w-]+", rf"\1{MASK}"),
         ("@", r"(?<![\w.+%-])[\w.+%&!$#^~|-]{1,64}@[\w-]+(?:\.[\w-]+)*\.[^\W\d_][\w-]+", MASK),
         ("%40", r"(?<![\w.+-])[\w.+-]{1,64}%40[\w-]+(?:\.[\w-]+)*\.[^\W\d_][\w-]+", MASK),

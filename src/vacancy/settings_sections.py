@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import ipaddress
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -15,6 +17,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from vacancy.model.terms import parse_campus, parse_term
 
+_LEAST_KEY: Final = 24
+_LONGEST_KEY: Final = 64
 POLITE_S: Final = MappingProxyType({"interval_s": 5, "catalogue_interval_s": 60})
 
 
@@ -65,6 +69,19 @@ def _upstream_url(text: str) -> str:
 def _not_blank(secret: SecretStr | None) -> SecretStr | None:
     if secret is not None and not secret.get_secret_value().strip():
         raise ValueError("must not be blank; leave it out instead")
+    return secret
+
+
+def _signing_secret(secret: SecretStr | None) -> SecretStr | None:
+    """As Standard Webhooks has it: shorter ones are guessed."""
+    if secret is not None:
+        prefix, mark, key = secret.get_secret_value().rpartition("whsec_")
+        try:
+            size = len(base64.b64decode(key, validate=True)) if mark and not prefix else 0
+        except binascii.Error:
+            size = 0
+        if not _LEAST_KEY <= size <= _LONGEST_KEY:
+            raise ValueError("must be whsec_ followed by 24 to 64 bytes in base64")
     return secret
 
 
@@ -225,6 +242,9 @@ class OperatorSettings(Section):
     email: str | None = Field(default=None, description="Who is told of troubles, by mail.")
     webhook: Annotated[str, AfterValidator(_upstream_url)] | None = Field(
         default=None, description="An address that troubles are posted to."
+    )
+    webhook_secret: Annotated[Secret, AfterValidator(_signing_secret)] = Field(
+        default=None, description="What signs those posts: whsec_ and 24 to 64 bytes as base64."
     )
 
 

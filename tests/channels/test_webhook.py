@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Awaitable, Callable
@@ -10,17 +11,19 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.channels.hook_parcels import AT, SECRET, alert, build, opening, play, section, verification, word
 from tests.support.clock import ManualClock
 from vacancy.channels import webhook
-from vacancy.channels.webhook import WebhookChannel, signing_secret
+from vacancy.channels.webhook import WebhookChannel
+from vacancy.channels.webhook_secret import signing_secret
 from vacancy.clock import Clock, SystemClock
 from vacancy.model.messages import Dead, Kind, Outcome, Parcel, Retry, Sent
 from vacancy.net.client import Client
 from vacancy.settings import Settings
-from vacancy.settings_sections import DeliverySettings, WebhookSettings
+from vacancy.settings_sections import DeliverySettings, OperatorSettings, WebhookSettings
 from vacancy.simulator.hooks import Hooks
 
 HERE = Settings(webhook=WebhookSettings(allow_loopback=True))
@@ -218,7 +221,7 @@ def test_the_operator_is_told_on_a_machine_of_their_own() -> None:
 
 
 def test_the_owner_can_check_the_signature() -> None:
-    secret = signing_secret(SECRET.derive, "hash-of-it")
+    secret = signing_secret(SECRET.derive, "hash-of-it", 9)
     assert secret.startswith("whsec_")
 
     async def act(hooks: Hooks, channel: WebhookChannel) -> None:
@@ -227,19 +230,34 @@ def test_the_owner_can_check_the_signature() -> None:
         record = hooks.records[0]
         assert sent.message_id == record.headers["webhook-id"]
         assert Webhook(secret).verify(record.body, dict(record.headers)) == record.json()
-        for other in (signing_secret(SECRET.derive, "another-hash"), signing_secret(lambda _: b"k", "hash-of-it")):
+        for derive, whose, number in (
+            (SECRET.derive, "another-hash", 9), (SECRET.derive, "hash-of-it", 8), (lambda _: b"k", "hash-of-it", 9),
+        ):  # fmt: skip
             with pytest.raises(WebhookVerificationError):
-                Webhook(other).verify(record.body, dict(record.headers))
+                Webhook(signing_secret(derive, whose, number)).verify(record.body, dict(record.headers))
         with pytest.raises(WebhookVerificationError):
             Webhook(secret).verify(record.body + b" ", dict(record.headers))
 
     with_hooks(act, secret=secret)
 
 
-def test_each_address_has_a_secret_of_its_own() -> None:
-    one, other = (signing_secret(SECRET.derive, name) for name in ("a", "b"))
-    assert one != other
-    assert one == signing_secret(SECRET.derive, "a")
+def test_who_subscribes_an_address_once_more_cannot_sign_for_the_first() -> None:
+    first, second, elsewhere = (signing_secret(SECRET.derive, *of) for of in (("a", 1), ("a", 2), ("b", 1)))
+    assert len({first, second, elsewhere}) == 3
+    assert first == signing_secret(SECRET.derive, "a", 1)
+
+
+def test_the_operator_may_choose_what_signs() -> None:
+    chosen = "whsec_" + base64.b64encode(b"a key of twenty-four bytes").decode()
+
+    async def act(hooks: Hooks, channel: WebhookChannel) -> None:
+        assert isinstance(await channel.send(word(hooks.url, "trouble", Kind.OPERATOR, what="soc")), Sent)
+        # Nobody else's are signed with it.
+        assert isinstance(await channel.send(alert(hooks.url)), Retry)
+
+    settings = Settings(webhook=WebhookSettings(allow_loopback=True),
+                        operator=OperatorSettings(webhook_secret=SecretStr(chosen)))  # fmt: skip
+    with_hooks(act, settings, secret=chosen)
 
 
 def test_a_message_that_comes_again_is_known_by_its_id() -> None:

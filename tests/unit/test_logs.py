@@ -137,6 +137,7 @@ def test_the_trace_id_follows_into_tasks_and_ends_with_its_block() -> None:
         ("GET /x?sendgrid.key=k&b=2", "GET /x?sendgrid.key=***&b=2"),
         ("https://api.telegram.org/bot123456:AAF-x_y/sendMessage", "https://api.telegram.org/bot***/sendMessage"),
         ("https://discord.com/api/webhooks/12/a-b_c?wait=1", "https://discord.com/api/webhooks/12/***?wait=1"),
+        ("signed with whsec_a+b/c==, it says", "signed with whsec_***, it says"),
         ("authorization: Basic dTpw", "authorization: ***"),
         ('{"manage_token": "a b", "n": 1}', '{"manage_token": ***, "n": 1}'),
         ("password='a b' secret_key=c", "password=*** secret_key=***"),

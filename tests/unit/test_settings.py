@@ -153,6 +153,15 @@ def test_short_intervals_are_for_this_machine_alone() -> None:
     assert load(None, {**short, "VACANCY_SOC__BASE_URL": "http://127.0.0.1:9"}).soc.interval_s == 0.2
 
 
+@pytest.mark.parametrize("secret", ["s3cret", "whsec_", "whsec_s3cret", "whsec_" + "s3cret==", "x whsec_" + "A" * 40])
+def test_what_signs_for_the_operator_is_a_key(secret: str) -> None:
+    assert problems({"VACANCY_OPERATOR__WEBHOOK_SECRET": secret}) == [
+        "VACANCY_OPERATOR__WEBHOOK_SECRET: must be whsec_ followed by 24 to 64 bytes in base64"
+    ]
+    kept = load(None, {"VACANCY_OPERATOR__WEBHOOK_SECRET": "whsec_" + "A" * 32}).operator.webhook_secret
+    assert kept is not None
+
+
 def test_a_secret_may_stand_in_a_file(tmp_path: Path) -> None:
     held = tmp_path / "key"
     held.write_text("from a file\n")
@@ -195,7 +204,7 @@ def test_the_table_and_the_page_say_the_same_as_the_code() -> None:
     assert all(row.help.endswith((".", "…", "CM.")) for row in rows.values())
     assert {name for name, row in rows.items() if row.secret} == {
         "secret_key", "web.admin_token", "email.smtp_password", "email.sendgrid_api_key", "telegram.token",
-        "discord.bot_token",
+        "discord.bot_token", "operator.webhook_secret",
     }  # fmt: skip
     assert rows["soc.interval_s"].env == env_name("soc.interval_s") == "VACANCY_SOC__INTERVAL_S"
     assert DOCS.read_text("utf-8") == render_docs(), "write docs/settings.md again from render_docs()"

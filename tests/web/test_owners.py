@@ -80,7 +80,7 @@ def test_its_owner_sees_all_of_it_and_no_token(app: FastAPI, house: House) -> No
     assert shown == {
         "subscriptionId": told["subscriptionId"], "status": "pending", "topic": "soc:12025:NB:12345", "term": "12025",
         "campus": "NB", "sectionIndex": "12345", "sectionResolved": True, "contactType": "email", "locale": "en-US",
-        "isVerified": False, "notifiedCount": 0, "lastKnownSectionStatus": "Unknown",
+        "webhookSecret": None, "isVerified": False, "notifiedCount": 0, "lastKnownSectionStatus": "Unknown",
         "createdAt": "2026-01-05T12:00:00.000Z", "updatedAt": "2026-01-05T12:00:00.000Z", "lastNotifiedAt": None,
         "preferences": told["preferences"],
     }  # fmt: skip

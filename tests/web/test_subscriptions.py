@@ -50,7 +50,7 @@ def test_the_first_time_is_201_with_every_field(app: FastAPI) -> None:
     assert body == {
         "status": "pending", "requiresVerification": True, "existing": False, "topic": TOPIC, "term": "12025",
         "campus": "NB", "sectionIndex": "12345", "sectionResolved": False, "sectionStatus": "Unknown",
-        "registrationLink": None, "preferences": PREFERENCES,
+        "registrationLink": None, "preferences": PREFERENCES, "webhookSecret": None,
     }  # fmt: skip
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
@@ -14,6 +12,7 @@ from yarl import URL
 
 from vacancy.channels.base import Kit, Pace
 from vacancy.channels.webhook_body import Bodies
+from vacancy.channels.webhook_secret import signing_secret
 from vacancy.clock import Clock
 from vacancy.model.messages import Dead, Kind, Outcome, Parcel, Retry, Sent
 from vacancy.net.client import Client, NetTrouble, Reach, Response
@@ -24,7 +23,6 @@ from vacancy.settings_sections import is_loopback_host
 
 NAME: Final = "webhook"
 LONGEST: Final = 256
-_PURPOSE: Final = "webhook signing"
 _TIMEOUT_S: Final = 10.0
 # Nothing in the answer is read; this much lets a chatty endpoint keep its connection.
 _MOST_BYTES: Final = 64 * 1024
@@ -35,12 +33,6 @@ _TROUBLES: Final[Mapping[str, Outcome]] = {
     "refused": Dead("address_refused", "the endpoint's address is not one that we connect to", provider=NAME),
     "too_large": Dead("provider_error", "the endpoint's answer is too large to be read", provider=NAME),
 }
-
-
-def signing_secret(derive: Callable[[str], bytes], contact_hash: str) -> str:
-    """What the owner of an address checks signatures with; every subscription of one address has the same."""
-    key = hmac.new(derive(_PURPOSE), contact_hash.encode(), hashlib.sha256).digest()
-    return "whsec_" + base64.b64encode(key).decode()
 
 
 class WebhookChannel:
@@ -55,7 +47,9 @@ class WebhookChannel:
         self._clock = clock
         self._client = client
         self._bodies = Bodies(clock)
-        self._signer = lru_cache(maxsize=4096)(lambda contact_hash: Signer(signing_secret(derive, contact_hash)))
+        self._signer = lru_cache(maxsize=4096)(lambda whose, number: Signer(signing_secret(derive, whose, number)))
+        chosen = settings.operator.webhook_secret
+        self._operators_signer = Signer(chosen.get_secret_value()) if chosen else None
 
     def contact(self, text: str) -> str:
         text = text.strip()
@@ -76,7 +70,7 @@ class WebhookChannel:
                 max_bytes=_MOST_BYTES,
                 body=body,
                 content_type="application/json",
-                headers=self._headers(message_id, parcel.person.contact_hash, body),
+                headers=self._headers(message_id, parcel, body),
             )
         except NetTrouble as trouble:
             return _TROUBLES[trouble.kind]
@@ -89,12 +83,14 @@ class WebhookChannel:
     async def close(self) -> None:
         """The connections are the client's."""
 
-    def _headers(self, message_id: str, contact_hash: str, body: bytes) -> dict[str, str]:
-        now = self._clock.now()
+    def _headers(self, message_id: str, parcel: Parcel, body: bytes) -> dict[str, str]:
+        now, person = self._clock.now(), parcel.person
+        signer = self._operators_signer if parcel.kind is Kind.OPERATOR else None
+        signer = signer or self._signer(person.contact_hash, person.subscription_id)
         return {
             "webhook-id": message_id,
             "webhook-timestamp": str(int(now.timestamp())),
-            "webhook-signature": self._signer(contact_hash).sign(message_id, now, body.decode()),
+            "webhook-signature": signer.sign(message_id, now, body.decode()),
         }
 
     def _may_be_used(self, contact: str) -> bool:

@@ -200,6 +200,7 @@ class SubscriptionShown(Shown):
     section_index: str | None
     section_resolved: bool = Field(description="Whether the catalogue knows the section yet.")
     contact_type: str
+    webhook_secret: str | None = Field(description="What its messages are signed with; null but for `webhook`.")
     locale: str
     is_verified: bool
     notified_count: int
@@ -216,8 +217,9 @@ class SubscribedShown(Shown):
     status: Status
     requires_verification: bool
     existing: bool
-    unsubscribe_token: str | None = Field(description="With 201 only, as is the next.")
+    unsubscribe_token: str | None = Field(description="With 201 only, as are the next two.")
     manage_token: str | None
+    webhook_secret: str | None = Field(description="What its messages are signed with; null but for `webhook`.")
     topic: str
     term: str | None
     campus: str | None

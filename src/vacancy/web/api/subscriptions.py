@@ -12,6 +12,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
+from vacancy.channels import webhook_secret
 from vacancy.clock import iso
 from vacancy.errors import UserError
 from vacancy.model.availability import OPEN
@@ -43,6 +44,7 @@ from vacancy.web.trace import trace_id
 router = APIRouter(prefix="/api", tags=["subscriptions"])
 
 _LOCALE: Final = "en-US"
+_WEBHOOK: Final = "webhook"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _BEARER: Final = re.compile(r"(?i)bearer\s+([A-Za-z0-9_-]{16,128})")
 _ID = Annotated[int, Path(ge=1, le=2**63 - 1)]
@@ -80,7 +82,7 @@ async def subscribe_to(
     house.count_attempt(request.scope)
     wish = _wish(house, asked, _key(idempotency_key))
     subscribed = await house.store.write(subscribe, house.desk, wish)
-    return _json(_subscribed(request, wish, subscribed), 201 if subscribed.created else 200)
+    return _json(_subscribed(request, house, wish, subscribed), 201 if subscribed.created else 200)
 
 
 @router.post("/unsubscribe", operation_id="unsubscribe", summary="Wait no more", response_model=UnsubscribedShown,
@@ -114,7 +116,7 @@ async def look(
     token: Annotated[str | None, Query(description="The manage token, where no header can be sent.")] = None,
 ) -> Response:  # fmt: skip
     found = await house.store.write(manage.find_own, subscription_id, _manage_token(authorization, token))
-    return _json(_view(request, found))
+    return _json(_view(request, house, found))
 
 
 @router.patch("/subscriptions/{subscription_id}", operation_id="change_subscription",
@@ -132,7 +134,7 @@ async def change(
         found = await house.store.write(
             manage.change, house.desk, subscription_id, _manage_token(authorization, token), wanted
         )
-    return _json(_view(request, found))
+    return _json(_view(request, house, found))
 
 
 @router.post("/verify", summary="Confirm an address", response_model=VerifiedShown,
@@ -222,7 +224,7 @@ def _manage_token(authorization: str | None, token: str | None) -> str:
     return given[1] if given else (token or "")
 
 
-def _subscribed(request: Request, wish: Wish, subscribed: Subscribed) -> dict[str, Any]:
+def _subscribed(request: Request, house: House, wish: Wish, subscribed: Subscribed) -> dict[str, Any]:
     found, tokens = subscribed.subscription, subscribed.created
     return {
         "subscriptionId": found.subscription_id,
@@ -231,6 +233,7 @@ def _subscribed(request: Request, wish: Wish, subscribed: Subscribed) -> dict[st
         "existing": not subscribed.created,
         "unsubscribeToken": found.unsubscribe_token if tokens else None,
         "manageToken": found.manage_token if tokens else None,
+        "webhookSecret": _webhook_secret(house, found) if tokens else None,
         **_place(found),
         "sectionStatus": subscribed.status_now,
         "registrationLink": wish.topic.link if subscribed.status_now == OPEN else None,
@@ -239,12 +242,13 @@ def _subscribed(request: Request, wish: Wish, subscribed: Subscribed) -> dict[st
     }
 
 
-def _view(request: Request, found: Subscription) -> dict[str, Any]:
+def _view(request: Request, house: House, found: Subscription) -> dict[str, Any]:
     return {
         "subscriptionId": found.subscription_id,
         "status": found.status,
         **_place(found),
         "contactType": found.contact_type,
+        "webhookSecret": _webhook_secret(house, found),
         "locale": found.locale,
         "isVerified": found.is_verified,
         "notifiedCount": found.notified_count,
@@ -255,6 +259,12 @@ def _view(request: Request, found: Subscription) -> dict[str, Any]:
         "preferences": shown(found.preferences),
         "traceId": trace_id(request.scope),
     }
+
+
+def _webhook_secret(house: House, found: Subscription) -> str | None:
+    if found.contact_type != _WEBHOOK:
+        return None
+    return webhook_secret.signing_secret(house.desk.secret.derive, found.contact_hash, found.subscription_id)
 
 
 def _place(found: Subscription) -> dict[str, Any]:
