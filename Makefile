@@ -53,7 +53,7 @@ COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --gene
 
 lock:
 	$(COMPILE) -o requirements.lock
-	$(COMPILE) --extra dev -o requirements-dev.lock
+	$(COMPILE) --extra apprise --extra dev -o requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -21,6 +21,8 @@ MASK: Final = "***"
 DEEPEST: Final = 8
 # At info SQLAlchemy would write every statement with its parameters, contacts among them.
 _QUIET: Final = ("sqlalchemy", "aiohttp.access", "alembic", "uvicorn.error")
+# Even their warnings quote addresses that hold tokens; what became of a message is told by its outcome.
+_MUTE: Final = ("apprise", "oauthlib", "requests_oauthlib", "urllib3")
 _PRIVATE: Final = (
     "token|secret|passw(?:or)?d|passphrase|authorization|auth|credential|cookie|contact|e?mail|signature"
     "|(?:api|private|signing|secret|session)[_-]?key"
@@ -161,3 +163,5 @@ def _take_over_stdlib(handler: logging.Handler, level: str) -> None:
             logger.propagate = True
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in _MUTE:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)

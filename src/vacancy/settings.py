@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from vacancy.errors import SettingsError
 from vacancy.settings_sections import (
+    AppriseSettings,
     DeliverySettings,
     DiscordSettings,
     EmailSettings,
@@ -63,6 +64,7 @@ class Settings(Section):
     discord: DiscordSettings = DiscordSettings()
     webhook: WebhookSettings = WebhookSettings()
     webpush: WebpushSettings = WebpushSettings()
+    apprise: AppriseSettings = AppriseSettings()
     delivery: DeliverySettings = DeliverySettings()
     operator: OperatorSettings = OperatorSettings()
     subscriptions: SubscriptionSettings = SubscriptionSettings()

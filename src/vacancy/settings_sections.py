@@ -17,6 +17,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from vacancy.model.terms import parse_campus, parse_term
 
+# Their libraries connect from threads that they begin themselves, or run a program.
+_UNGUARDED_SCHEMAS: Final = ("mqtt", "mqtts", "xmpp", "xmpps", "macosx")
 _LEAST_KEY: Final = 24
 _LONGEST_KEY: Final = 64
 POLITE_S: Final = MappingProxyType({"interval_s": 5, "catalogue_interval_s": 60})
@@ -87,6 +89,15 @@ def _signing_secret(secret: SecretStr | None) -> SecretStr | None:
 
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
+
+
+def _guarded_schema(text: str) -> str:
+    schema = text.strip().lower().removesuffix("://")
+    if not schema.isalnum():
+        raise ValueError("must be the part of an Apprise URL before ://, such as ntfys")
+    if schema in _UNGUARDED_SCHEMAS:
+        raise ValueError("is not taken: it connects out of the address guard's sight")
+    return schema
 
 
 def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -223,6 +234,16 @@ class WebpushSettings(Section):
     allow_loopback: bool = Field(default=False, description="Also push to this machine; for trying out.")
 
 
+class AppriseSettings(Section):
+    enabled: bool = Field(default=False, description="Whether people may give an Apprise URL; needs the extra apprise.")
+    allowed_schemas: tuple[Annotated[str, AfterValidator(_guarded_schema)], ...] = Field(
+        default=("gotifys", "matrixs", "ntfys", "pover", "slack"),
+        min_length=1,
+        description="What such a URL may begin with, without ://.",
+    )
+    allow_loopback: bool = Field(default=False, description="Also services on this machine; for trying out.")
+
+
 class DeliverySettings(Section):
     max_attempts: int = Field(default=3, ge=1, le=20, description="Tries of one message before it is a dead letter.")
     lock_ttl_s: int = Field(default=120, ge=30, le=3600, description="Seconds after which a dead worker's row is free.")
@@ -236,6 +257,7 @@ class DeliverySettings(Section):
     discord_per_second: float = Field(default=20, gt=0, le=100_000, description="The same for Discord.")
     webhook_per_second: float = Field(default=200, gt=0, le=100_000, description="The same for webhooks.")
     webpush_per_second: float = Field(default=200, gt=0, le=100_000, description="The same for browsers.")
+    apprise_per_second: float = Field(default=5, gt=0, le=100_000, description="The same for Apprise.")
 
 
 class OperatorSettings(Section):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from fastapi import FastAPI
 from tests.channels.hook_parcels import SECRET, alert, build, play
 from tests.web.calling import Answer, ask, send
@@ -16,6 +17,7 @@ from vacancy.net.client import Client
 from vacancy.settings import Settings
 from vacancy.settings_sections import WebhookSettings
 from vacancy.simulator.hooks import Hooks
+from vacancy.subscriptions.contacts import masked
 from vacancy.web.context import House
 
 HOOK: dict[str, Any] = {"contactType": "webhook", "contactValue": "https://hooks.example/a"}
@@ -61,3 +63,13 @@ def test_the_secret_that_is_told_is_the_one_that_signs(app: FastAPI, house: Hous
 
     assert house.desk.secret.derive("x") == SECRET.derive("x")
     play(Hooks(told["webhookSecret"]), act)
+
+
+@pytest.mark.parametrize(
+    "contact",
+    ["https://hooks.example/s3cret", "ntfys://me:s3cret@ntfy.example/s3cret", "slack://bot@s3cret/s3cret",
+     '{"endpoint":"https://push.example/s3cret@x"}', "-100123456789"],
+)  # fmt: skip
+def test_a_contact_that_is_shown_lets_nobody_in(contact: str) -> None:
+    assert masked(contact) == f"{contact[0]}…"
+    assert masked("ada@example.com") == "a…@example.com"

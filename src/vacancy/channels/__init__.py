@@ -11,7 +11,7 @@ from vacancy.channels.base import Channel, Kit
 from vacancy.settings import Settings
 
 # Contact types of the contract. One whose line does not want to be built is refused by name.
-CONTACT_TYPES: Final = ("email", "telegram", "discord", "webhook", "webpush")
+CONTACT_TYPES: Final = ("email", "telegram", "discord", "webhook", "webpush", "apprise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ CHANNELS: Final = (
     Line("discord", lambda _settings: True),
     Line("webhook", lambda settings: settings.webhook.enabled),
     Line("webpush", lambda settings: settings.webpush.enabled),
+    Line("apprise", lambda settings: settings.apprise.enabled),
 )
 
 

@@ -91,14 +91,19 @@ def _inner(address: IPv6Address) -> IPv4Address | None:
 def socket_for(lane: Lane, info: AddressInfo) -> socket.socket:
     """The last word: `info` is the address that is about to be connected, whatever a name said a moment ago."""
     family, kind, protocol, _, target = info
+    require_fit(lane, target[0])
+    return socket.socket(family, kind, protocol)
+
+
+def require_fit(lane: Lane, host: object) -> None:
+    """`host` as a socket is given it: an address in digits."""
     try:
-        address = ipaddress.ip_address(target[0])
+        address = ipaddress.ip_address(str(host))
     except ValueError:
         raise AddressRefusedError("not an internet address") from None
     allowed = address.is_loopback if lane is Lane.LOOPBACK else is_public(address)
     if not allowed:
         raise AddressRefusedError(f"{address} is not an address that we connect to")
-    return socket.socket(family, kind, protocol)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -37,7 +37,8 @@ def read_contact(secret: Secret, channel: Channel, text: str) -> Contact:
 def masked(value: str) -> str:
     """Enough for its owner to know it by, and for nobody to write to."""
     name, at, domain = value.rpartition("@")
-    return f"{name[:1]}…@{domain}" if at else f"{value[:1]}…"
+    # Behind the @ of a URL there may be tokens.
+    return f"{name[:1]}…@{domain}" if at and "://" not in value else f"{value[:1]}…"
 
 
 def new_token() -> str:
