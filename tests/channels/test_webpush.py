@@ -82,6 +82,7 @@ def test_a_message_arrives_and_can_be_opened_by_its_browser_alone() -> None:
             "url": LINK,
             "tag": pushed.topic,
             "manageUrl": MANAGE,
+            "manage": "Manage",
         }
         assert "It may be gone already" in pushed.payload["body"]
         assert (pushed.ttl_s, pushed.urgency) == (300, "high")
@@ -192,6 +193,18 @@ def test_a_service_that_hangs_up_is_not_the_channels_trouble() -> None:
     found = outcome_of(lambda service, _: service.fault(drop=True))
     assert isinstance(found, Retry)
     assert found.code == "network_error"
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
+def test_taken(status: int) -> None:
+    assert isinstance(outcome_of(lambda service, _: service.fault(status=status)), Sent)
+
+
+def test_an_endless_answer_is_not_asked_for_again() -> None:
+    """It may have been taken: another try would be another message."""
+    found = outcome_of(lambda service, _: service.fault(status=201, body="x" * 100_000))
+    assert isinstance(found, Dead)
+    assert (found.code, found.alarm, found.contact_is) == ("provider_error", False, None)
 
 
 def test_an_address_that_leads_inside_is_not_connected_to() -> None:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi import FastAPI
 from tests.channels.hook_parcels import SECRET, alert, build, play
+from tests.web.browsing import shown
 from tests.web.calling import Answer, ask, send
-from tests.web.subscribing import row, subscribe
+from tests.web.subscribing import TOPIC, row, subscribe
 
 from vacancy.channels import webhook
+from vacancy.channels.webpush import payload, public_key
 from vacancy.clock import SystemClock
 from vacancy.model.messages import Sent
 from vacancy.net.client import Client
 from vacancy.settings import Settings
 from vacancy.settings_sections import WebhookSettings
 from vacancy.simulator.hooks import Hooks
+from vacancy.simulator.push import PushService
 from vacancy.subscriptions.contacts import masked
+from vacancy.web.app import create_app
 from vacancy.web.context import House
 
 HOOK: dict[str, Any] = {"contactType": "webhook", "contactValue": "https://hooks.example/a"}
@@ -63,6 +71,62 @@ def test_the_secret_that_is_told_is_the_one_that_signs(app: FastAPI, house: Hous
 
     assert house.desk.secret.derive("x") == SECRET.derive("x")
     play(Hooks(told["webhookSecret"]), act)
+
+
+def test_a_browser_subscribes_under_the_key_that_signs(app: FastAPI, house: House) -> None:
+    answer = ask(app, "/api/webpush/key")
+    assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
+    told = answer.json()
+    assert told == {"publicKey": public_key(house.desk.secret.derive), "traceId": answer.headers["x-trace-id"]}
+    # As long as Google's: a mail address never is.
+    browser = PushService(SystemClock()).subscribe(told["publicKey"])
+    browser.endpoint = "https://fcm.googleapis.com/fcm/send/" + "x" * 152
+    made = subscribe(app, contactType="webpush", contactValue=browser.subscription())
+    assert made.status == 201
+    assert (made.json()["status"], made.json()["requiresVerification"]) == ("active", False)
+    assert len(row(house, made.json()["subscriptionId"]).contact_value) > 256
+    left = send(app, "POST", "/api/unsubscribe", {
+        "subscriptionId": made.json()["subscriptionId"], "contactValue": browser.subscription(),
+    })  # fmt: skip
+    assert left.json()["status"] == "unsubscribed"
+
+
+def test_without_web_push_there_is_no_key_and_no_button(sqlite_house: House) -> None:
+    desk = sqlite_house.desk
+    channels = {name: channel for name, channel in desk.channels.items() if name != "webpush"}
+    app = create_app(replace(sqlite_house, desk=replace(desk, channels=channels)))
+    answer = ask(app, "/api/webpush/key")
+    assert (answer.status, answer.error["code"]) == (400, "channel_unavailable")
+    page = ask(app, f"/subscribe?topic={quote(TOPIC)}").body.decode()
+    assert "push.js" not in page
+    assert "browser" not in page
+
+
+def test_the_button_is_for_browsers_with_scripts_alone(sqlite_app: FastAPI) -> None:
+    page = shown(ask(sqlite_app, f"/subscribe?topic={quote(TOPIC)}"))
+    (part,) = [found for _, found in page.tags if found.get("id") == "browser"]
+    assert "hidden" in part
+    assert part["data-topic"] == TOPIC
+    # The form is whole without it: no field and no button of it is in there.
+    assert len(page.forms) == 1
+    (script,) = [found for tag, found in page.tags if tag == "script"]
+    assert script["type"] == "module"
+    assert ask(sqlite_app, str(script["src"])).status == 200
+
+
+def test_the_service_worker_looks_after_the_whole_site_and_speaks_with_it_alone(sqlite_app: FastAPI) -> None:
+    answer = ask(sqlite_app, "/sw.js")
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert answer.headers["content-security-policy"] == "default-src 'none'; connect-src 'self'"
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    script = answer.body.decode()
+    for event in ("push", "notificationclick", "pushsubscriptionchange"):
+        assert f'addEventListener("{event}"' in script
+    # What the channel packs is what the worker reads.
+    (names,) = re.findall(r"function show\(\{ (.+?) \}\)", script)
+    assert set(names.split(", ")) == set(json.loads(payload(alert("-"), "tag")))
 
 
 @pytest.mark.parametrize(

@@ -55,3 +55,9 @@ class Channel(Protocol):
 
     async def close(self) -> None:
         """Give up kept connections."""
+
+
+class Keyed(Protocol):
+    """A channel whose contacts are made under a key of ours: whoever subscribes is shown it first."""
+
+    public_key: str

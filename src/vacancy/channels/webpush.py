@@ -50,6 +50,7 @@ class Webpush:
         self._ttl_s = settings.webpush.ttl_s
         self._allow_loopback = settings.webpush.allow_loopback
         self._signer = Signer(private_key(derive), subject(settings))
+        self.public_key = self._signer.public_key
         self._topic_key = derive(_TOPIC_PURPOSE)
 
     def contact(self, text: str) -> str:
@@ -144,7 +145,7 @@ def payload(parcel: Parcel, tag: str) -> bytes:
     """JSON for the service worker. Too much text is cut; an address never is."""
     said = short(parcel)
     facts = {"title": said.title, "body": "\n".join(said.lines), "url": said.url or said.manage_url, "tag": tag,
-             "manageUrl": said.manage_url}  # fmt: skip
+             "manageUrl": said.manage_url, "manage": said.words["manage"]}  # fmt: skip
     for name in ("body", "title"):
         excess = len(_encoded(facts)) - LARGEST_PAYLOAD
         if excess > 0:
@@ -197,12 +198,14 @@ def _unheard(trouble: NetTrouble) -> Outcome:
     """Never the channel's own trouble: each browser names its service, and one that is down must not stop others."""
     if trouble.kind == "refused":
         return Dead("address_refused", trouble.message, provider=NAME)
+    if trouble.kind == "too_large":  # it answered, and may have taken it
+        return Dead("provider_error", trouble.message, provider=NAME)
     return Retry("network_error", trouble.message, provider=NAME)
 
 
 def outcome(answer: Response, topic: str) -> Outcome:
     status = answer.status
-    if status in (200, 201, 202):
+    if 200 <= status < 300:
         return Sent(NAME, topic)
     if status in (404, 410) or _is_of_another_key(answer):
         return Dead("recipient_gone", f"the push service answered {status}", contact_is="gone", provider=NAME)

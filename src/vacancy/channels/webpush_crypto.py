@@ -82,12 +82,12 @@ class Signer:
 
     def __init__(self, key: ec.EllipticCurvePrivateKey, subject: str) -> None:
         self._key = key
-        self._public = _point(key)
+        self.public_key = _point(key)
         self._subject = subject
         self._token = lru_cache(maxsize=64)(self._signed)
 
     def authorization(self, origin: str, now_s: float) -> str:
-        return f"vapid t={self._token(origin, int(now_s // _HOUR_S))}, k={self._public}"
+        return f"vapid t={self._token(origin, int(now_s // _HOUR_S))}, k={self.public_key}"
 
     def _signed(self, origin: str, hour: int) -> str:
         claims = {"aud": origin, "exp": (hour + _TOKEN_HOURS) * _HOUR_S, "sub": self._subject}

@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount, Route
 
 from vacancy.web import health
-from vacancy.web.api import courses, subscriptions, targets
+from vacancy.web.api import courses, subscriptions, targets, webpush
 from vacancy.web.api.events import EventPages
 from vacancy.web.api.stream import EventStream
 from vacancy.web.api.tail import EventFeed
@@ -21,7 +21,7 @@ from vacancy.web.openapi import VacancyApp
 from vacancy.web.pages.board import board
 from vacancy.web.pages.docs import docs
 from vacancy.web.pages.manage import ManagePage
-from vacancy.web.pages.render import Static
+from vacancy.web.pages.render import Static, service_worker
 from vacancy.web.pages.subscribe import SubscribePage
 from vacancy.web.pages.unsubscribe import UnsubscribePage
 from vacancy.web.pages.verify import VerifyPage
@@ -54,6 +54,7 @@ def create_app(house: House) -> FastAPI:
             Route("/verify", VerifyPage),
             Route("/unsubscribe", UnsubscribePage),
             Route("/manage/{subscription_id}", ManagePage),
+            Route("/sw.js", service_worker),
             Route("/healthz", health.healthz),
             Route("/readyz", health.readyz),
             Route("/metrics", health.metrics),
@@ -70,6 +71,7 @@ def create_app(house: House) -> FastAPI:
     app.include_router(targets.router)
     app.include_router(courses.router)
     app.include_router(subscriptions.router)
+    app.include_router(webpush.router)
     app.state.house = house
     app.state.feed = feed
     add_error_handlers(app)

@@ -282,6 +282,10 @@ _BY_HAND: Final[dict[str, Operation]] = {
         "pages", "docs", "This description, to read", "Made of the OpenAPI document; works offline.",
         {"200": _answer("A page.", "text/html", _TEXT), **_errors("validation_failed")},
     ),
+    "/sw.js": _get(
+        "pages", "service_worker", "What shows notifications", "The script that a browser keeps to be told by.",
+        {"200": _answer("A script.", "text/javascript", _TEXT), **_errors("validation_failed")},
+    ),
     "/subscribe": _SUBSCRIBE_PAGE,
     "/verify": _VERIFY_PAGE,
     "/unsubscribe": _UNSUBSCRIBE_PAGE,

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from vacancy.web.parameters import read_query
 from vacancy.web.trace import trace_id
 
 STATIC: Final = Path(__file__).parent.parent / "static"
@@ -25,6 +26,10 @@ _HEADERS: Final = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
+}
+_WORKER_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
+    "Cache-Control": "no-cache",
 }
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 
@@ -40,6 +45,12 @@ def root(request: Request) -> str:
     """What a proxy put before our paths."""
     path: str = request.scope.get("root_path", "")
     return path.rstrip("/")
+
+
+async def service_worker(request: Request) -> Response:
+    """At the root, for it may only look after what lies below itself. It speaks with this site alone."""
+    read_query(request.scope, {})
+    return FileResponse(STATIC / "sw.js", media_type="text/javascript", headers=_WORKER_HEADERS)
 
 
 class Static(StaticFiles):

@@ -29,6 +29,7 @@ from vacancy.web.places import place_topic, places
 from vacancy.web.stamps import Verdict
 
 _CHANNEL: Final = "email"
+_BROWSER: Final = "webpush"
 _INDEX: Final = re.compile(r"[0-9]{5}", re.ASCII)
 # People do not see this field; what fills in every field it finds is no person.
 _TRAP: Final = "website"
@@ -163,6 +164,7 @@ def _form(
         notice=notice,
         most_alerts=MOST_ALERTS,
         stamp=_stamp(house(request), stamp),
+        tells_browsers=_BROWSER in house(request).desk.channels,
     )
 
 
