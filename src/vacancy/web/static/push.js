@@ -26,9 +26,22 @@ async function remembered() {
   return answer ? answer.json() : [];
 }
 
-async function remember(one) {
-  const others = (await remembered()).filter((each) => each.topic !== one.topic);
-  await (await caches.open(shelf)).put(kept, new Response(JSON.stringify([...others, one])));
+async function keep(told) {
+  await (await caches.open(shelf)).put(kept, new Response(JSON.stringify(told)));
+}
+
+async function others() {
+  return (await remembered()).filter((each) => each.topic !== topic);
+}
+
+// What is remembered of this topic, unless it has ended since.
+async function current() {
+  const one = (await remembered()).find((each) => each.topic === topic);
+  if (!one) return null;
+  const answer = await fetch(`${root}/api/subscriptions/${one.subscriptionId}`, { headers: { Authorization: `Bearer ${one.manageToken}` } });
+  if (answer.ok && ["active", "paused"].includes((await answer.json()).status)) return one;
+  if (answer.ok || answer.status === 404) await keep(await others());
+  return null;
 }
 
 function managed(one) {
@@ -84,12 +97,14 @@ async function tell() {
   if ((await Notification.requestPermission()) !== "granted") throw new Refused("This browser may not show notifications for this site. Allow it in the site's settings, then press again.");
   const contactValue = JSON.stringify(await subscribed());
   const one = await post("/api/subscribe", { topic, contactType: "webpush", contactValue, preferences: preferences(), ...language() });
-  if (one.manageToken) await remember({ topic, subscriptionId: one.subscriptionId, manageToken: one.manageToken, unsubscribeToken: one.unsubscribeToken });
+  const { subscriptionId, manageToken, unsubscribeToken } = one;
+  // Somebody who was here already is not told the tokens again, and has them.
+  if (manageToken) await keep([...(await others()), { topic, subscriptionId, manageToken, unsubscribeToken }]);
   await show("This browser is told the moment it opens.");
 }
 
 async function show(text) {
-  const one = (await remembered()).find((each) => each.topic === topic);
+  const one = await current();
   if (text || one) say(text ?? "This browser is told already.", one && managed(one), "good");
 }
 
