@@ -13,6 +13,7 @@ import pytest
 import typer.main
 from pydantic.alias_generators import to_camel
 
+from vacancy.channels import CHANNELS, CONTACT_TYPES
 from vacancy.cli import app
 from vacancy.errors import CODES
 from vacancy.metrics import Metrics
@@ -147,6 +148,14 @@ def test_the_fields_of_an_event_are_all_told_and_true() -> None:
     told = dict(_ROW.findall(_section(_text("docs/contracts.md"), "## The event")))
     shown = [column.name for column in open_events.c if column.name not in HIDDEN]
     assert told == {to_camel(name): name for name in shown}
+
+
+def test_every_channel_has_its_heading() -> None:
+    told = re.findall(r"^## (\w+)$", _text("docs/channels.md"), re.MULTILINE)
+    assert told == [line.name for line in CHANNELS] == list(CONTACT_TYPES)
+    for name in told:
+        for what in ("**Contact**", "**What arrives**", "**Set up**", "**Rate**"):
+            assert what in _section(_text("docs/channels.md"), f"## {name}"), f"{name}: {what}"
 
 
 def test_metrics_exist() -> None:
