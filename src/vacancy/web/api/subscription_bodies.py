@@ -26,8 +26,9 @@ from vacancy.web.places import place_topic
 _CONTEXT_BYTES: Final = 4096
 _METADATA_BYTES: Final = 2048
 _DEEPEST: Final = 16
-# A browser's push subscription, which is JSON with two keys; of any other type a contact is shorter.
+# A browser's push subscription is JSON with two keys, and Apprise has it all in one address; the others are shorter.
 _LONGEST_CONTACT: Final = 1024
+_LONG_TYPES: Final = ("webpush", "apprise")
 _LONGEST_ADDRESS: Final = 256
 _NO_CONTROL: Final = r"^[^\x00-\x1f\x7f]*$"
 
@@ -112,7 +113,7 @@ class SubscribeAsked(Asked):
     @field_validator("contact_value")
     @classmethod
     def _is_no_essay(cls, value: str, info: ValidationInfo) -> str:
-        if len(value) > _LONGEST_ADDRESS and info.data.get("contact_type") != "webpush":
+        if len(value) > _LONGEST_ADDRESS and info.data.get("contact_type") not in _LONG_TYPES:
             raise ValueError(f"must be at most {_LONGEST_ADDRESS} characters")
         return value
 
