@@ -89,6 +89,8 @@ async def _upstreams(parts: Engine) -> list[Finding]:
 
 async def _ask(source: Asked) -> Finding:
     questions = source.questions()
+    if not questions:
+        return Finding("warn", f"{source.name} has nothing to ask", "see its settings")
     key = questions[0].key
     claim = Claim(0, source.name, key, 0, 0, "doctor", "doctor", False, (), None, 0, None, False)
     answer = await source.ask(claim, None)

@@ -9,6 +9,7 @@ from vacancy.app import PARTS
 from vacancy.app import serve as run
 from vacancy.commands.common import ERR, prepare
 from vacancy.errors import UserError
+from vacancy.sources import anything_wanted
 
 
 def serve(config: Path | None, only: str) -> int:
@@ -16,6 +17,6 @@ def serve(config: Path | None, only: str) -> int:
     if unknown := set(parts) - set(PARTS):
         raise UserError("validation_failed", f"--only knows {', '.join(PARTS)}; not {', '.join(sorted(unknown))}")
     settings = prepare(config, quiet=False)
-    if "poll" in parts and not (settings.soc.enabled and settings.soc.terms):
+    if "poll" in parts and not anything_wanted(settings):
         ERR.print("Nothing is polled: no terms are named (VACANCY_SOC__TERMS=12025). `vacancy demo` shows it at work.")
     return asyncio.run(run(settings, parts, lambda line: ERR.print(line, soft_wrap=True)))

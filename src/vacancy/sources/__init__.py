@@ -23,12 +23,17 @@ class Line:
 SOURCES: Final = (Line("soc", lambda settings: settings.soc.enabled and bool(settings.soc.terms), "soc"),)
 
 
+def anything_wanted(settings: Settings) -> bool:
+    """Whether the settings name anything to poll at all."""
+    return any(line.wanted(settings) for line in SOURCES)
+
+
 def by_name(name: str, settings: Settings, client: Client, store: Store) -> Source | None:
     """A source for an operator's hand: also one that is not polled now, for its targets are still there."""
     for line in SOURCES:
-        if line.name == name:
+        if line.name == name.partition(":")[0]:
             made: Sequence[Source] = _module(line).build(settings, client, store)[0]
-            return made[0]
+            return next((source for source in made if source.name == name), None)
     return None
 
 
