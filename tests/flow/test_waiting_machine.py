@@ -36,6 +36,8 @@ FULL = some(*range(100, 140))
 ITEMS = ("00007", "00008")
 COURSE = "course/01:198:111"
 NAMES = ("ada", "bob")
+# An edge in the very moment before, and more often none.
+JUST_OPENED = st.sampled_from([None, None, *ITEMS])
 names = count(1)
 
 
@@ -125,8 +127,9 @@ class Lives(RuleBasedStateMachine):
                 self.turns_over(items)
 
     @rule(what=st.sampled_from(["verifies", "resumes", "pauses", "cap", "wakes", "snoozes", "leaves"]), number=alive,
-          minutes=st.sampled_from([10, 600]), cap=st.integers(1, 4))  # fmt: skip
-    def somebody(self, what: str, number: int, minutes: int, cap: int) -> None:
+          minutes=st.sampled_from([10, 600]), cap=st.integers(1, 4), just_opened=JUST_OPENED)  # fmt: skip
+    def somebody(self, what: str, number: int, minutes: int, cap: int, just_opened: str | None) -> None:
+        self._edge(just_opened)
         match what:
             case "snoozes":
                 self.snoozes(number, minutes)
@@ -159,6 +162,11 @@ class Lives(RuleBasedStateMachine):
         self.open.add(item)
         self._poll()
 
+    def _edge(self, item: str | None) -> None:
+        """What is not fanned out yet when the next thing happens: every rule ends with a fan-out."""
+        if item is not None:
+            self.opens(item)
+
     def turns_over(self, items: set[str]) -> None:
         """What is open closes, and at once something opens."""
         self.open = set()
@@ -174,8 +182,10 @@ class Lives(RuleBasedStateMachine):
 
     # What people do.
 
-    @rule(target=alive, name=st.sampled_from(NAMES), topic=st.sampled_from((*ITEMS, COURSE)), cap=st.integers(1, 3))
-    def one_more_subscribes(self, name: str, topic: str, cap: int) -> int:
+    @rule(target=alive, name=st.sampled_from(NAMES), topic=st.sampled_from((*ITEMS, COURSE)), cap=st.integers(1, 3),
+          just_opened=JUST_OPENED)  # fmt: skip
+    def one_more_subscribes(self, name: str, topic: str, cap: int, just_opened: str | None) -> int:
+        self._edge(just_opened)
         return self.subscribes(name, topic, cap)
 
     def subscribes(self, name: str, topic: str, cap: int) -> int:
