@@ -31,6 +31,7 @@ def environment(rig: Rig, database_url: str) -> dict[str, str]:
         "VACANCY_DATABASE_URL": database_url,
         "VACANCY_SECRET_KEY": "a key for tests",
         "VACANCY_LOG_FORMAT": "json",
+        "VACANCY_LOG_LEVEL": "debug",
         "VACANCY_WEB__PORT": "0",
         "VACANCY_SOC__BASE_URL": rig.simulator.base_url,
         "VACANCY_SOC__TERMS": TERM,
@@ -45,6 +46,7 @@ class Person:
 
     def __init__(self, base: str, session: aiohttp.ClientSession, store: Store) -> None:
         self._base, self._session, self._store = base, session, store
+        self.secrets: list[str] = []  # what must not stand in any log
 
     async def ask(self, method: str, path: str, **options: Any) -> Any:
         async with self._session.request(method, f"{self._base}{path}", **options) as answer:
@@ -78,12 +80,15 @@ async def house(rig: Rig, database_url: str) -> AsyncIterator[Person]:
     try:
         base = await asyncio.wait_for(_address(serving), _PATIENCE_S)
         async with aiohttp.ClientSession() as session:
-            yield Person(base, session, store)
+            person = Person(base, session, store)
+            yield person
     finally:
         store.close()
         serving.terminate()
         _, said = await asyncio.wait_for(serving.communicate(), _PATIENCE_S)
     assert serving.returncode == 0, said.decode()
+    assert b"vacancy.pipeline.fanout" in said
+    assert [secret for secret in person.secrets if secret.encode() in said] == []
 
 
 async def _address(serving: asyncio.subprocess.Process) -> str:
@@ -111,8 +116,11 @@ def test_subscribe_confirm_a_seat_opens_the_mail_is_there_within_a_second_and_it
         wish = {"term": TERM, "campus": CAMPUS, "sectionIndex": index, "contactType": "email",
                 "contactValue": "ada@example.com"}  # fmt: skip
         answer = await person.ask("POST", "/api/subscribe", json=wish)
+        person.secrets += [wish["contactValue"], answer["manageToken"], answer["unsubscribeToken"]]
         asked = await person.until(lambda: person.mail("verification"))
-        await person.ask("POST", "/verify", data={"token": link_in(asked, "/verify").partition("=")[2]})
+        link = link_in(asked, "/verify").partition("=")[2]
+        person.secrets.append(link)
+        await person.ask("POST", "/verify", data={"token": link})
         await rig.control("POST", "/seats", {"term": TERM, "campus": CAMPUS, "open": [index]})
         told = await person.until(lambda: person.mail("open-seat"))
         assert index in told.mail.text
