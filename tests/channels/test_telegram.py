@@ -7,6 +7,7 @@ import html
 import logging
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -17,7 +18,8 @@ from pydantic import SecretStr
 
 from tests.channels.chat_parcels import LINK, MANAGE, VERIFY, alert, kit, notice, opening, verification
 from vacancy.channels import telegram as channel_module
-from vacancy.channels.telegram import OnMigrated, Telegram
+from vacancy.channels.base import OnMigrated
+from vacancy.channels.telegram import Telegram
 from vacancy.channels.telegram_api import BotApi
 from vacancy.channels.telegram_text import LONGEST, cut, drafted, is_for_button, units
 from vacancy.clock import SystemClock
@@ -47,7 +49,9 @@ def play(act: Act, *, token: str = TOKEN, on_migrated: OnMigrated | None = None)
         await fake.start()
         fake.join(CHAT)
         try:
-            built = channel_module.build(kit(settings_for(fake.origin, token), client, clock), on_migrated)
+            built = channel_module.build(
+                replace(kit(settings_for(fake.origin, token), client, clock), on_migrated=on_migrated)
+            )
             await act(fake, built)
         finally:
             await client.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,9 @@ from vacancy.model.messages import Blocked, Outcome, Parcel
 from vacancy.net.client import Client
 from vacancy.settings import Settings
 from vacancy.store.engine import Store
+
+# Told when a service gave a contact another address: the former one, and the one that it has now.
+OnMigrated = Callable[[str, str], Awaitable[None] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class Kit:
     client: Client
     store: Store
     derive: Callable[[str], bytes]
+    on_migrated: OnMigrated | None = None
 
 
 @dataclass(frozen=True, slots=True)

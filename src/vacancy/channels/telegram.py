@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
 from typing import Final
 
-from vacancy.channels.base import Kit, Pace
+from vacancy.channels.base import Kit, OnMigrated, Pace
 from vacancy.channels.telegram_api import Answer, BotApi, Ok, Refused, Unheard, whole
 from vacancy.channels.telegram_text import Draft, drafted
 from vacancy.errors import SettingsError
@@ -24,9 +23,6 @@ _UNAUTHORIZED: Final = (401, 404)  # a revoked token, and one that never was
 # What it says, with a 400, of chats that nobody can write to any more; and of those where the bot may not speak.
 _GONE: Final = ("chat not found", "peer_id_invalid", "user not found", "deactivated", "user_is_blocked", "was deleted")
 _SILENCED: Final = ("not enough rights", "no rights", "administrator rights", "write_forbidden", "topic_closed")
-
-# Told once for each group that became a supergroup: its former contact, and the one it has now.
-OnMigrated = Callable[[str, str], Awaitable[None] | None]
 
 
 class Telegram:
@@ -139,6 +135,6 @@ def bot_api(kit: Kit) -> BotApi:
     return BotApi(kit.client, kit.settings.telegram.api_base, token.get_secret_value())
 
 
-def build(kit: Kit, on_migrated: OnMigrated | None = None) -> Telegram:
+def build(kit: Kit) -> Telegram:
     settings: Settings = kit.settings
-    return Telegram(bot_api(kit), per_second=settings.delivery.telegram_per_second, on_migrated=on_migrated)
+    return Telegram(bot_api(kit), per_second=settings.delivery.telegram_per_second, on_migrated=kit.on_migrated)

@@ -37,10 +37,12 @@ _log = structlog.stdlib.get_logger(__name__)
 @dataclass(frozen=True, slots=True)
 class Reply:
     """`edit` puts the text in place of the message whose button was pressed, buttons and all; otherwise a press is
-    answered with a word that passes, and a command with a message."""
+    answered with a word that passes, and a command with a message. `strip` leaves the message and takes its buttons
+    away."""
 
     text: str
     edit: bool = False
+    strip: bool = False
 
 
 Handler = Callable[[Update], Awaitable[Reply | None]]
@@ -132,9 +134,11 @@ class Updates:
         """Always answered: until then the button keeps turning."""
         toast = cut(reply.text, _LONGEST_TOAST) if reply is not None and not reply.edit else ""
         await self._say("answerCallbackQuery", {"callback_query_id": pressed.callback_id, "text": toast})
+        where = {"chat_id": int(pressed.chat), "message_id": pressed.message_id}
         if reply is not None and reply.edit:
-            where = {"chat_id": int(pressed.chat), "message_id": pressed.message_id}
             await self._say("editMessageText", {**where, **_text(reply)})
+        elif reply is not None and reply.strip:
+            await self._say("editMessageReplyMarkup", {**where, "reply_markup": {"inline_keyboard": []}})
 
     async def _say(self, method: str, parameters: Mapping[str, Any]) -> None:
         """Once: what was asked for is done already, and who misses the word for it can ask again."""

@@ -39,8 +39,11 @@ class Told:
 
 
 def tell_all(opening: Opening, locale: str) -> tuple[Told, ...]:
-    tell = _section if opening.source == SOC else _other
-    return tuple(tell(item, locale) for item in opening.items)
+    return tuple(tell(opening.source, item, locale) for item in opening.items)
+
+
+def tell(source: str, item: OpenItem, locale: str) -> Told:
+    return _section(item, locale) if source == SOC else _other(item, locale)
 
 
 def topic_title(topic: str, locale: str) -> str:

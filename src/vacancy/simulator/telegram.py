@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 from aiohttp import web
 
@@ -77,6 +78,14 @@ class Telegram(Provider):
         self.join(number)
         self._happened("message", {"message_id": 0, "chat": {"id": number}, "text": text})
 
+    def follow(self, number: int, link: str) -> None:
+        """Somebody opens a deep link to this bot and presses Start, after having blocked it, perhaps."""
+        parts = urlsplit(link)
+        if (parts.scheme, parts.netloc, parts.path) != ("https", "t.me", f"/{self.username}"):
+            raise LookupError(f"{link} leads to another bot")
+        self.join(number).shut = ""
+        self.write(number, f"/start {parse_qs(parts.query, strict_parsing=True)['start'][0]}")
+
     def press(self, number: int, word: str) -> str:
         """Somebody presses the button that bears this word, on the last message that has one; the press's number."""
         for message in reversed(self.chats[number].messages):
@@ -109,6 +118,7 @@ class Telegram(Provider):
             "getUpdates": self._get_updates,
             "sendMessage": self._send_message,
             "editMessageText": self._edit_message_text,
+            "editMessageReplyMarkup": self._edit_message_reply_markup,
             "answerCallbackQuery": self._answer_callback_query,
         }
         method = methods.get(request.match_info["method"])
@@ -152,13 +162,19 @@ class Telegram(Provider):
         return {"message_id": message.message_id, "chat": {"id": chat.number}, "text": message.text}
 
     async def _edit_message_text(self, given: Parameters) -> object:
-        chat = self._open_chat(given)
-        for message in chat.messages:
+        return self._edit(given, visible_text(given))
+
+    async def _edit_message_reply_markup(self, given: Parameters) -> object:
+        return self._edit(given, None)
+
+    def _edit(self, given: Parameters, text: str | None) -> object:
+        """Buttons that are not given are taken away."""
+        for message in self._open_chat(given).messages:
             if message.message_id == given.get("message_id"):
-                text, keyboard = visible_text(given), check_keyboard(given)
-                if (text, keyboard) == (message.text, message.keyboard):
+                changed = (message.text if text is None else text, check_keyboard(given))
+                if changed == (message.text, message.keyboard):
                     raise Refusal(400, "Bad Request: message is not modified")
-                message.text, message.keyboard = text, keyboard
+                message.text, message.keyboard = changed
                 return {"message_id": message.message_id}
         raise Refusal(400, "Bad Request: message to edit not found")
 
