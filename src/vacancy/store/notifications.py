@@ -57,7 +57,7 @@ _STILL_SO: Final = and_(
     availability.c.snapshot_id == _e.snapshot_id, availability.c.state == OPEN, availability.c.episode == _e.episode
 )
 # In nobody's hand; and if it was passed over, then for its owner's sake, not because a channel gave it up.
-_UNTRIED: Final = and_(
+UNTRIED: Final = and_(
     _n.locked_by.is_(None),
     or_(_n.fanout_status == PENDING, and_(_n.fanout_status == SKIPPED, _n.last_attempt_at.is_(None))),
 )
@@ -227,7 +227,7 @@ def move_to_now(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int
         .where(
             _n.subscription_id == subscription.subscription_id,
             _n.open_event_id.in_(leads),
-            _UNTRIED,
+            UNTRIED,
         )
         .values(fanout_status=PENDING, fanout_attempts=_BEGUN_ANEW, not_before=subscription.snooze_until, error=None)
     ).rowcount
@@ -245,7 +245,7 @@ def adopt(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int:
             _n.channel == subscription.contact_type,
             _n.contact_hash == subscription.contact_hash,
             _n.subscription_id != subscription.subscription_id,
-            _UNTRIED,
+            UNTRIED,
             ~_OWNER_HEARS,
         )
         .values(

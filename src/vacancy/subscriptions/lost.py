@@ -13,9 +13,13 @@ from vacancy.store.engine import Tx
 
 
 def contact_lost(tx: Tx, now: datetime, due: Due, why: Dead) -> int:
+    return end_all(tx, now, due.contact_hash, due.contact_type, why)
+
+
+def end_all(tx: Tx, now: datetime, contact_hash: str, channel: str, why: Dead) -> int:
     """Everything that it waited for ends. One that bounced is refused from now on; one that is gone may come back."""
     ended = 0
-    for subscription in rows.of_contact(tx, due.contact_hash, due.contact_type):
+    for subscription in rows.of_contact(tx, contact_hash, channel):
         if not subscription.is_live:
             continue
         barred = why.contact_is == "bounced" and Status.SUPPRESSED in MOVES[Status(subscription.status)]

@@ -38,9 +38,13 @@ def find_own(tx: Tx, subscription_id: int, manage_token: str) -> Subscription:
 
 
 def change(tx: Tx, desk: Desk, subscription_id: int, manage_token: str, wanted: Change) -> Subscription:
-    now = tx.now()
     ids.hold_edges_off(tx)
-    found = find_own(tx, subscription_id, manage_token)
+    return change_own(tx, desk, find_own(tx, subscription_id, manage_token), wanted)
+
+
+def change_own(tx: Tx, desk: Desk, found: Subscription, wanted: Change) -> Subscription:
+    """The caller knows that its owner asks, and holds edges off."""
+    now = tx.now()
     if not found.is_live:
         raise UserError("subscription_ended", f"this subscription is {found.status}; subscribe anew")
     values: dict[str, Any] = {"locale": wanted.locale} if wanted.locale else {}
@@ -48,8 +52,8 @@ def change(tx: Tx, desk: Desk, subscription_id: int, manage_token: str, wanted: 
         preferences = prefs.with_changes(found.preferences, **wanted.preferences)
         values |= {**prefs.columns(preferences), "metadata": prefs.kept(found.metadata, preferences)}
     if values:
-        rows.change(tx, now, subscription_id, **values)
-        found = rows.read(tx, subscription_id)
+        rows.change(tx, now, found.subscription_id, **values)
+        found = rows.read(tx, found.subscription_id)
     if wanted.status is not None and wanted.status != found.status:
         found = _move(tx, now, desk, found, wanted.status)
     found = _rest_if_full(tx, now, desk, found)
@@ -94,14 +98,14 @@ def find_by_token(tx: Tx, token: str) -> Subscription:
 
 def unsubscribe_by_token(tx: Tx, desk: Desk, token: str, reason: str) -> tuple[Subscription, str]:
     ids.hold_edges_off(tx)
-    return _leave(tx, desk, find_by_token(tx, token), reason)
+    return leave(tx, desk, find_by_token(tx, token), reason)
 
 
 def unsubscribe_own(
     tx: Tx, desk: Desk, subscription_id: int, manage_token: str, reason: str
 ) -> tuple[Subscription, str]:
     ids.hold_edges_off(tx)
-    return _leave(tx, desk, find_own(tx, subscription_id, manage_token), reason)
+    return leave(tx, desk, find_own(tx, subscription_id, manage_token), reason)
 
 
 def unsubscribe_by_contact(
@@ -113,7 +117,7 @@ def unsubscribe_by_contact(
         raise UserError("subscription_not_found", _NOT_FOUND)
     if not is_same(_hash_of(desk, found, contact_value), found.contact_hash):
         raise UserError("contact_mismatch", "the contact is not that of the subscription")
-    return _leave(tx, desk, found, reason)
+    return leave(tx, desk, found, reason)
 
 
 def _hash_of(desk: Desk, found: Subscription, contact_value: str) -> str:
@@ -125,8 +129,9 @@ def _hash_of(desk: Desk, found: Subscription, contact_value: str) -> str:
     return desk.secret.hash_contact(value)
 
 
-def _leave(tx: Tx, desk: Desk, found: Subscription, reason: str) -> tuple[Subscription, str]:
-    """Again and again if need be: who has left has left. The value goes, the hash stays."""
+def leave(tx: Tx, desk: Desk, found: Subscription, reason: str) -> tuple[Subscription, str]:
+    """The caller knows that its owner asks, and holds edges off. Again and again if need be: who has left has left. The
+    value goes, the hash stays."""
     if found.status == Status.UNSUBSCRIBED:
         return found, found.status
     # A link that was mailed stays good for its day: it proves the address, and whoever comes back within the hour gets

@@ -39,6 +39,7 @@ class Wish:
     preferences: Preferences = field(default_factory=Preferences)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     idempotency_key: str | None = None
+    is_proven: bool = False  # the contact itself asked: there is nothing to confirm
 
     def fingerprint(self) -> str:
         """Tells this request from another one under the same key."""
@@ -87,7 +88,8 @@ def _replay(tx: Tx, wish: Wish) -> Subscribed | None:
 
 
 def _add(tx: Tx, now: datetime, desk: Desk, wish: Wish, section_id: int | None) -> Subscribed:
-    verified = not desk.must_confirm(wish.channel) or rows.is_verified(tx, wish.contact)
+    must_confirm = desk.must_confirm(wish.channel) and not wish.is_proven
+    verified = not must_confirm or rows.is_verified(tx, wish.contact)
     _refuse_too_many(tx, desk, wish, verified=verified)
     known = status_now(tx, wish.source, wish.topic)
     added = rows.add(tx, now, wish.topic, wish.contact, {

@@ -58,14 +58,23 @@ def _signer(clock: Clock) -> type[TimestampSigner]:
 def verify(tx: Tx, desk: Desk, subscription_id: int, nonce: str) -> Sequence[Subscription]:
     """The link proves the address, not one wish: everything that it asked for begins, even if the one that the link
     was made for has been left since."""
-    now = tx.now()
     ids.hold_edges_off(tx)
     named = rows.find(tx, subscription_id)
     kept = named.verification_nonce if named is not None else None
     if named is None or not kept or not is_same(nonce, kept):
         raise _used_up()
+    verified = confirm(tx, desk, named.contact_hash, named.contact_type)
+    if not verified:
+        raise _used_up()
+    rows.forget_link(tx, subscription_id)
+    return verified
+
+
+def confirm(tx: Tx, desk: Desk, contact_hash: str, channel: str) -> Sequence[Subscription]:
+    """The caller knows that this contact itself wants it, and holds edges off. What began by it."""
+    now = tx.now()
     verified = []
-    for subscription in rows.of_contact(tx, named.contact_hash, named.contact_type):
+    for subscription in rows.of_contact(tx, contact_hash, channel):
         if subscription.status != Status.PENDING:
             continue
         rows.move(tx, now, subscription, Status.ACTIVE, event="verified", reason="confirmed by its owner",
@@ -74,9 +83,6 @@ def verify(tx: Tx, desk: Desk, subscription_id: int, nonce: str) -> Sequence[Sub
         notifications.drop_verification(tx, begun.subscription_id)
         look_again(tx, now, desk, begun)
         verified.append(begun)
-    if not verified:
-        raise _used_up()
-    rows.forget_link(tx, subscription_id)
     return verified
 
 
