@@ -15,17 +15,21 @@ import uvicorn
 
 from vacancy import __version__
 from vacancy.channels import build as build_channels
+from vacancy.channels import telegram_link
 from vacancy.channels.base import Channel, Kit
+from vacancy.channels.telegram_link import DeepLinks
 from vacancy.clock import Clock, Dice, SystemClock
-from vacancy.errors import SettingsError, UserError, VacancyError
+from vacancy.errors import SettingsError, StoreError, UserError, VacancyError
 from vacancy.metrics import Metrics
 from vacancy.net.client import Client
+from vacancy.pipeline.chat import Chat
 from vacancy.pipeline.deliver import Courier, Office
 from vacancy.pipeline.fanout import FanOut
 from vacancy.pipeline.herald import Ear, Herald
 from vacancy.pipeline.judge import Rules
 from vacancy.pipeline.poll import Poller
 from vacancy.pipeline.sweep import Sweep
+from vacancy.pipeline.switchboard import Switchboard
 from vacancy.pipeline.upkeep import Upkeep
 from vacancy.pipeline.watch import Watch
 from vacancy.runner import Loop, Runner, Stop
@@ -73,6 +77,7 @@ class Engine:
     intervals: Mapping[str, float] = field(default_factory=dict)
     lists: tuple[Source, ...] = ()
     _by_name: dict[str, Source | None] = field(default_factory=dict)
+    _secret: Secret | None = None
     _desk: Desk | None = None
 
     def source(self, name: str) -> Source:
@@ -87,12 +92,46 @@ class Engine:
             self._by_name[name] = source_by_name(name, self.settings, self.client, self.store)
         return self._by_name[name]
 
+    def secret(self) -> Secret:
+        """The server's key; whoever asks for it cannot go on without."""
+        if self._secret is None:
+            given = self.settings.secret_key
+            self._secret = Secret(find_secret(given.get_secret_value() if given else None, self.store.path))
+        return self._secret
+
+    def kit(self) -> Kit:
+        """What channels are built from."""
+        return Kit(
+            self.settings, self.clock, self.dice, self.client, self.store, self.secret().derive, self._contact_moved
+        )  # fmt: skip
+
     def desk(self) -> Desk:
-        """Where subscriptions are taken. The server's key is needed from here on. One for all who ask: a channel keeps
-        connections, and counts what it sends."""
+        """Where subscriptions are taken. One for all who ask: a channel keeps connections, and counts what it sends."""
         if self._desk is None:
-            self._desk = self._make_desk()
+            channels = build_channels(self.kit())
+            self._desk = Desk(self.settings.subscriptions, self.secret(), channels, self.find_source)
         return self._desk
+
+    def deep_links(self) -> DeepLinks | None:
+        return telegram_link.build(self.kit()) if self.has_bot else None
+
+    def switchboard(self) -> Switchboard:
+        """Who listens to the bot."""
+        return Switchboard(self.kit(), self._chat().hear)
+
+    @property
+    def has_bot(self) -> bool:
+        return self.settings.telegram.token is not None
+
+    def _chat(self) -> Chat:
+        return Chat(self.store, self.desk(), self.settings.base_url)
+
+    async def _contact_moved(self, before: str, after: str) -> None:
+        """Told by the channel while it sends. What is not written down now is found out by the next message."""
+        try:
+            await self._chat().moved(before, after)
+        except StoreError as trouble:
+            _log.warning("a chat's other number waits for the database", trouble=str(trouble))
 
     def office(self) -> Office:
         """What those who deliver share."""
@@ -116,12 +155,6 @@ class Engine:
             await channel.close()
         await self.client.close()
         self.store.close()
-
-    def _make_desk(self) -> Desk:
-        given = self.settings.secret_key
-        secret = Secret(find_secret(given.get_secret_value() if given else None, self.store.path))
-        kit = Kit(self.settings, self.clock, self.dice, self.client, self.store, secret.derive)
-        return Desk(self.settings.subscriptions, secret, build_channels(kit), self.find_source)
 
 
 @asynccontextmanager
@@ -159,6 +192,7 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
                 lambda: runner.health() if runner else {},
                 metrics=parts.metrics,
                 intervals=parts.intervals,
+                deep_links=parts.deep_links(),
             )
             web = Web(house, settings)
             loops.append(Loop("web", web.run))
@@ -177,6 +211,7 @@ def _delivering(parts: Engine) -> list[Loop]:
         Loop("sweep", Sweep(parts.store, desk).run),
         Loop("watch", Watch(parts.store, parts.clock, parts.intervals).run),
         Loop("herald", Herald(parts.store, parts.clock, ears).run),
+        *([Loop("chat", parts.switchboard().run)] if parts.has_bot else []),
     ]
 
 

@@ -14,6 +14,7 @@ from vacancy.settings_sections import RetentionSettings
 from vacancy.store import availability, events, idempotency, notifications, section_status, subscriptions
 from vacancy.store import upkeep as store_upkeep
 from vacancy.store.engine import Store, Tx
+from vacancy.subscriptions import chat_links
 from vacancy.subscriptions.rules import CONFIRM_WITHIN
 
 _EVERY_S: Final = 60.0
@@ -70,4 +71,5 @@ def _end_subscriptions(tx: Tx, now: datetime, retention: RetentionSettings) -> i
         + subscriptions.end_unconfirmed(tx, now, now - CONFIRM_WITHIN, _BITE)
         + subscriptions.prune_ended(tx, now - timedelta(days=retention.subscriptions_days), _BITE)
         + idempotency.prune(tx, now - timedelta(days=1), _BITE)
+        + chat_links.prune(tx, _BITE)
     )

@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.types import Scope
 
+from vacancy.channels.telegram_link import DeepLinks
 from vacancy.clock import Clock, Dice
 from vacancy.errors import UserError
 from vacancy.metrics import Metrics
@@ -37,6 +38,8 @@ class House:
     # Source -> seconds between two polls; what "fresh" means depends on it.
     intervals: Mapping[str, float] = field(default_factory=dict)
     dice: Dice = field(default_factory=Dice)
+    # Leads to the Telegram bot, where there is one.
+    deep_links: DeepLinks | None = None
 
     @cached_property
     def attempts(self) -> Attempts:
