@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount, Route
 
 from vacancy.web import health
-from vacancy.web.api import courses, subscriptions, targets, webpush
+from vacancy.web.api import courses, subscriptions, targets, telegram, webpush
 from vacancy.web.api.events import EventPages
 from vacancy.web.api.stream import EventStream
 from vacancy.web.api.tail import EventFeed
@@ -23,6 +23,7 @@ from vacancy.web.pages.docs import docs
 from vacancy.web.pages.manage import ManagePage
 from vacancy.web.pages.render import Static, service_worker
 from vacancy.web.pages.subscribe import SubscribePage
+from vacancy.web.pages.telegram import TelegramPage
 from vacancy.web.pages.unsubscribe import UnsubscribePage
 from vacancy.web.pages.verify import VerifyPage
 from vacancy.web.parameters import only_known_parameters
@@ -51,6 +52,7 @@ def create_app(house: House) -> FastAPI:
             Route("/", board),
             Route("/docs", docs),
             Route("/subscribe", SubscribePage),
+            Route("/subscribe/telegram", TelegramPage),
             Route("/verify", VerifyPage),
             Route("/unsubscribe", UnsubscribePage),
             Route("/manage/{subscription_id}", ManagePage),
@@ -72,6 +74,7 @@ def create_app(house: House) -> FastAPI:
     app.include_router(courses.router)
     app.include_router(subscriptions.router)
     app.include_router(webpush.router)
+    app.include_router(telegram.router)
     app.state.house = house
     app.state.feed = feed
     add_error_handlers(app)

@@ -215,6 +215,17 @@ _SUBSCRIBE_PAGE: Final = {
         website="People leave it empty.",
     ),
 }  # fmt: skip
+_TELEGRAM_PAGE: Final = {
+    "post": _form(
+        _operation(
+            "pages", "telegram_by_form", "Be told by Telegram",
+            "The form of `/subscribe`, by its other button: a page with the link that opens a chat with the bot.",
+            _pages("validation_failed", "section_not_found", "section_conflict", "channel_unavailable",
+                   "rate_limited", "unavailable", form=True),
+        ),
+        **_PLACE, **_CHOICES, stamp="When the form was handed out, signed.", website="People leave it empty.",
+    ),
+}  # fmt: skip
 _VERIFY_PAGE: Final = {
     "get": _operation(
         "pages", "verify_page", "Confirm an address", "Shows a button and changes nothing.",
@@ -287,6 +298,7 @@ _BY_HAND: Final[dict[str, Operation]] = {
         {"200": _answer("A script.", "text/javascript", _TEXT), **_errors("validation_failed")},
     ),
     "/subscribe": _SUBSCRIBE_PAGE,
+    "/subscribe/telegram": _TELEGRAM_PAGE,
     "/verify": _VERIFY_PAGE,
     "/unsubscribe": _UNSUBSCRIBE_PAGE,
     "/manage/{subscription_id}": _MANAGE_PAGE,

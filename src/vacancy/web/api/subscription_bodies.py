@@ -94,7 +94,7 @@ class PreferencesAsked(Asked):
         return whole_milliseconds(moment) if moment else None
 
 
-class SubscribeAsked(Asked):
+class WishAsked(Asked):
     """A section by `term`, `campus` and `sectionIndex`; a whole course by `courseString` in its place; anything by its
     `topic`."""
 
@@ -103,8 +103,6 @@ class SubscribeAsked(Asked):
     section_index: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[0-9]{5}$")] | None = None
     course_string: Annotated[str, StringConstraints(strip_whitespace=True, max_length=16)] | None = None
     topic: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=300)] | None = None
-    contact_type: ContactType
-    contact_value: ContactValue
     locale: Locale | None = None
     preferences: PreferencesAsked = Field(default_factory=PreferencesAsked)
     client_context: dict[str, Any] | None = Field(default=None, description="Kept, and never shown again.")
@@ -138,6 +136,15 @@ class SubscribeAsked(Asked):
         if self.topic is not None:
             return self.topic
         return place_topic(str(self.term), str(self.campus), self.section_index or f"course/{self.course_string}")
+
+
+class SubscribeAsked(WishAsked):
+    contact_type: ContactType
+    contact_value: ContactValue
+
+
+class LinkAsked(WishAsked):
+    """The contact is the chat that opens the link."""
 
 
 class PreferencesChanged(PreferencesAsked):
@@ -242,6 +249,12 @@ class UnsubscribedShown(Shown):
 class VerifiedShown(Shown):
     subscription_ids: list[int]
     status: Status
+    trace_id: str
+
+
+class LinkShown(Shown):
+    url: str = Field(description="Opens a chat with the bot; good for one chat, once.")
+    expires_at: str
     trace_id: str
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Header, Path, Query, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from vacancy.channels import webhook_secret
 from vacancy.clock import iso
 from vacancy.errors import UserError
 from vacancy.model.availability import OPEN
-from vacancy.model.subscriptions import Preferences, Status, Subscription
+from vacancy.model.subscriptions import Status, Subscription
 from vacancy.store.live_sections import when
 from vacancy.subscriptions import manage, verification
 from vacancy.subscriptions.contacts import read_contact
@@ -26,7 +24,6 @@ from vacancy.subscriptions.subscribe import Subscribed, Wish, subscribe
 from vacancy.web.api.subscription_bodies import (
     AskedAgainShown,
     ChangeAsked,
-    PreferencesAsked,
     PreferencesChanged,
     ResendAsked,
     SubscribeAsked,
@@ -37,13 +34,13 @@ from vacancy.web.api.subscription_bodies import (
     VerifiedShown,
     VerifyAsked,
 )
+from vacancy.web.api.wishes import read_locale, read_metadata, read_preferences, read_topic, said_in_body
 from vacancy.web.context import House, HouseDep
 from vacancy.web.errors import documented
 from vacancy.web.trace import trace_id
 
 router = APIRouter(prefix="/api", tags=["subscriptions"])
 
-_LOCALE: Final = "en-US"
 _WEBHOOK: Final = "webhook"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _BEARER: Final = re.compile(r"(?i)bearer\s+([A-Za-z0-9_-]{16,128})")
@@ -129,8 +126,8 @@ async def change(
     token: Annotated[str | None, Query(description="The manage token, where no header can be sent.")] = None,
 ) -> Response:  # fmt: skip
     """Only what is sent is changed. `status` pauses it or lets it go on."""
-    wanted = Change(_changed(asked.preferences), asked.status, asked.locale and _locale(asked.locale))
-    with _said_in_body("preferences", "deliveryWindow"):
+    wanted = Change(_changed(asked.preferences), asked.status, asked.locale and read_locale(asked.locale))
+    with said_in_body("preferences", "deliveryWindow"):
         found = await house.store.write(
             manage.change, house.desk, subscription_id, _manage_token(authorization, token), wanted
         )
@@ -163,35 +160,9 @@ async def resend(request: Request, house: HouseDep, asked: ResendAsked) -> Respo
 def _wish(house: House, asked: SubscribeAsked, key: str | None) -> Wish:
     channel = house.desk.channel(asked.contact_type)
     contact = read_contact(house.desk.secret, channel, asked.contact_value)
-    with _said_in_body("topic" if asked.topic is not None else "courseString"):
-        source, topic = house.desk.topic(asked.topic_name())
-    kept = {"client": asked.client_context, "discord": asked.discord}
-    metadata = {name: value for name, value in kept.items() if value is not None}
-    return Wish(source, topic, channel, contact, _locale(asked.locale or _LOCALE), _preferences(asked.preferences),
-                metadata, key)  # fmt: skip
-
-
-@contextmanager
-def _said_in_body(*field: str) -> Iterator[None]:
-    """What is wrong with a body is 400, whoever finds it, and has the name that it was sent by."""
-    try:
-        yield
-    except UserError as wrong:
-        if wrong.code != "validation_failed":
-            raise
-        raise RequestValidationError([{"loc": ("body", *field), "msg": wrong.message.partition(": ")[2]}]) from wrong
-
-
-def _locale(text: str) -> str:
-    return text.replace("_", "-")
-
-
-def _preferences(asked: PreferencesAsked) -> Preferences:
-    window = asked.delivery_window
-    return Preferences(
-        tuple(asked.notify_on), asked.max_notifications, window.start_minutes, window.end_minutes, asked.snooze_until,
-        asked.channel_metadata,
-    )  # fmt: skip
+    source, topic = read_topic(house.desk, asked)
+    return Wish(source, topic, channel, contact, read_locale(asked.locale), read_preferences(asked.preferences),
+                read_metadata(asked), key)  # fmt: skip
 
 
 def _changed(asked: PreferencesChanged | None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from vacancy.subscriptions.subscribe import Wish, subscribe
 from vacancy.web.context import House, house
 from vacancy.web.pages.cards import card
 from vacancy.web.pages.forms import read_form
+from vacancy.web.pages.language import reader_locale
 from vacancy.web.pages.preference_fields import MOST_ALERTS, fields_of, read_fields, typed
 from vacancy.web.pages.problems import Notice, Problem
 from vacancy.web.pages.render import page
@@ -32,13 +33,13 @@ _CHANNEL: Final = "email"
 _BROWSER: Final = "webpush"
 _INDEX: Final = re.compile(r"[0-9]{5}", re.ASCII)
 # People do not see this field; what fills in every field it finds is no person.
-_TRAP: Final = "website"
+TRAP: Final = "website"
 _OF_TOPIC: Final = {
     "validation_failed": Notice.NO_SUCH_TOPIC,
     "section_not_found": Notice.NOT_WATCHED,
     "section_conflict": Notice.ELSEWHERE,
 }
-_OF_STAMP: Final = {Verdict.EARLY: Notice.TOO_FAST, Verdict.LATE: Notice.TOO_OLD}
+OF_STAMP: Final = {Verdict.EARLY: Notice.TOO_FAST, Verdict.LATE: Notice.TOO_OLD}
 Fields = Mapping[str, str]
 
 
@@ -56,36 +57,36 @@ class SubscribePage(Page):
     async def get(self, request: Request) -> Response:
         home, query = house(request), request.query_params
         if "topic" not in query and "sectionIndex" not in query:
-            return _finder(request, query)
+            return finder_page(request, query)
         try:
-            waited = await home.store.read(naming.look, home.desk, _topic_name(query))
+            waited = await home.store.read(naming.look, home.desk, topic_name(query))
         except UserError as error:
-            return _finder(request, query, error, error.status)
-        return _form(request, waited, Sheet({"email": "", **fields_of(Preferences())}, None, Preferences(), {}))
+            return finder_page(request, query, error, error.status)
+        return form_page(request, waited, Sheet({"email": "", **fields_of(Preferences())}, None, Preferences(), {}))
 
     async def post(self, request: Request) -> Response:
         home, form = house(request), await read_form(request)
         try:
-            waited = await home.store.read(naming.look, home.desk, _topic_name(form))
+            waited = await home.store.read(naming.look, home.desk, topic_name(form))
         except UserError as error:
-            return _finder(request, form, error, status_of(error))
+            return finder_page(request, form, error, status_of(error))
         sheet = _read_sheet(home.desk, form)
         stamp = form.get("stamp", "")
         if sheet.contact is None or sheet.problems:
-            return _form(request, waited, sheet, stamp=stamp, status=400)
+            return form_page(request, waited, sheet, stamp=stamp, status=400)
         try:
             home.count_attempt(request.scope)
         except UserError as error:
-            return _form(request, waited, sheet, Notice.TOO_OFTEN, stamp=stamp, error=error)
-        if form.get(_TRAP):
+            return form_page(request, waited, sheet, Notice.TOO_OFTEN, stamp=stamp, error=error)
+        if form.get(TRAP):
             must_confirm = home.desk.must_confirm(home.desk.channel(_CHANNEL))
             return _outcome(request, waited, sheet.contact, created=True, must_confirm=must_confirm)
-        if notice := _OF_STAMP.get(home.stamps.judge(stamp)):
-            return _form(request, waited, sheet, notice, stamp=stamp, status=400)
+        if notice := OF_STAMP.get(home.stamps.judge(stamp)):
+            return form_page(request, waited, sheet, notice, stamp=stamp, status=400)
         return await _subscribe(request, waited, sheet, sheet.contact)
 
 
-def _topic_name(fields: Fields) -> str:
+def topic_name(fields: Fields) -> str:
     if topic := fields.get("topic", "").strip():
         return topic
     index = fields.get("sectionIndex", "").strip()
@@ -115,15 +116,15 @@ async def _subscribe(request: Request, waited: Waited, sheet: Sheet, contact: Co
     except UserError as error:
         if error.code == "contact_suppressed":
             sheet = replace(sheet, problems={"email": Problem.EMAIL_SUPPRESSED})
-            return _form(request, waited, sheet, error=error)
+            return form_page(request, waited, sheet, error=error)
         if error.code == "rate_limited":
-            return _form(request, waited, sheet, Notice.TOO_MANY, error=error)
+            return form_page(request, waited, sheet, Notice.TOO_MANY, error=error)
         raise
     now = replace(waited, status=subscribed.status_now)
     return _outcome(request, now, contact, created=subscribed.created, must_confirm=subscribed.requires_verification)
 
 
-def _finder(request: Request, fields: Fields, error: UserError | None = None, status: int = 200) -> Response:
+def finder_page(request: Request, fields: Fields, error: UserError | None = None, status: int = 200) -> Response:
     terms, campuses = places(house(request).desk)
     is_index = error is not None and "sectionIndex" in fields and error.code == "validation_failed"
     elsewhere = _elsewhere(error, fields) if error else None
@@ -149,7 +150,7 @@ def _elsewhere(error: UserError, fields: Fields) -> tuple[str, str] | None:
     return CAMPUS_NAMES.get(campus, campus), place_topic(term, campus, index)
 
 
-def _form(
+def form_page(
     request: Request, waited: Waited, sheet: Sheet, notice: Notice | None = None, *, stamp: str = "",
     status: int = 200, error: UserError | None = None,
 ) -> Response:  # fmt: skip
@@ -163,6 +164,8 @@ def _form(
         problems=sheet.problems,
         notice=notice,
         most_alerts=MOST_ALERTS,
+        has_bot=house(request).deep_links is not None,
+        locale=reader_locale(request),
         stamp=_stamp(house(request), stamp),
         tells_browsers=_BROWSER in house(request).desk.channels,
     )
