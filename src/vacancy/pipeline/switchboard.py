@@ -44,11 +44,17 @@ class Switchboard:
         self._hang_up = Stop(kit.clock)
 
     async def run(self, stop: Stop) -> None:
+        stands_by = False
         while not stop.requested:
-            if not await self._is_ours():
-                await stop.wait(LOOK_EVERY_S)
-            elif await self._listen(stop):
-                return
+            if await self._is_ours():
+                stands_by = False
+                if await self._listen(stop):
+                    return
+                continue
+            if not stands_by:
+                _log.info("another process listens to the bot; standing by")
+            stands_by = True
+            await stop.wait(LOOK_EVERY_S)
 
     async def _is_ours(self) -> bool:
         try:

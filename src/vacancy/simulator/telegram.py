@@ -49,6 +49,7 @@ class Telegram(Provider):
         self._queries: set[str] = set()
         self._changed = asyncio.Event()
         self._poller = 0
+        self.conflicts = 0  # how many polls were cut off by another one
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [web.post("/bot{token}/{method}", self._call)]
@@ -150,6 +151,7 @@ class Telegram(Provider):
         except TimeoutError:
             return []
         if own != self._poller:
+            self.conflicts += 1
             raise Refusal(409, "Conflict: terminated by other getUpdates request; make sure that only one bot"
                                " instance is running")  # fmt: skip
         return self._updates[:MOST_UPDATES]
