@@ -450,26 +450,33 @@ def test_both_wait_for_the_same_and_one_goes_on_and_is_told_once(tell: Play) -> 
     tell(story)
 
 
-def test_what_was_told_before_the_move_is_not_told_again_after_it(tell: Play) -> None:
+@pytest.mark.parametrize(("told", "silent"), [(GROUP, SUPERGROUP), (SUPERGROUP, GROUP)])
+def test_what_was_told_to_either_before_the_move_is_not_told_again_after_it(tell: Play, told: int, silent: int) -> None:
     async def story(room: Room) -> None:
         await room.waits(GROUP, SEVEN)
         await room.waits(SUPERGROUP, "course/01:198:111")
-        room.store.write_now(_silence, room, SUPERGROUP)
+        room.store.write_now(_silence, room, silent)
         room.opens(7)
         await room.deliver()
-        assert room.last(GROUP).text.startswith("Open: ")
+        assert [alerts(room, chat) for chat in (told, silent)] == [1, 0]
         room.fake.migrate(GROUP, SUPERGROUP)
         await room.heard()
+        before = alerts(room, SUPERGROUP)
         room.fake.write(SUPERGROUP, "/snooze off")
         await room.heard()
+        room.clock.pass_time(2)
         await room.deliver()
-        assert not any(text.startswith("Open: ") for text in room.texts(SUPERGROUP))
+        assert alerts(room, SUPERGROUP) == before
         room.closes()
         room.opens(7)
         await room.deliver()
-        assert len([text for text in room.texts(SUPERGROUP) if text.startswith("Open: ")]) == 1
+        assert alerts(room, SUPERGROUP) == before + 1
 
     tell(story)
+
+
+def alerts(room: Room, chat: int) -> int:
+    return len([text for text in room.texts(chat) if text.startswith("Open: ")])
 
 
 def _silence(tx: Any, room: Room, chat: int) -> None:
