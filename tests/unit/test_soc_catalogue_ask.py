@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from aiohttp import web
@@ -19,7 +19,7 @@ from vacancy.net.client import Client, Reach
 from vacancy.simulator.server import Simulator
 from vacancy.sources.soc_catalogue import SocCatalogue
 from vacancy.sources.soc_http import fetch
-from vacancy.store import catalogue
+from vacancy.store import catalogue, section_status
 from vacancy.store.engine import Store
 
 CLAIM = Claim(1, "soc_catalogue", "12025|NB", 0, 0, "me", "trace", False, (), None, 0, None, False)
@@ -203,7 +203,9 @@ def test_a_simulated_campus_is_taken_in_whole(store: Store, clock: ManualClock) 
             flipped = next(index for index in world.catalogue_indexes if index in world.open_indexes)
             world.close(flipped)
             answer = answered(await source.ask(CLAIM, answer.digest))
-            assert taken(await store.write(catalogue.swap, clock.now(), answer)).closed == {flipped}
+            taken(await store.write(catalogue.swap, clock.now(), answer))
+            long_ago = clock.now() - timedelta(days=365)
+            assert (await store.read(section_status.flips_since, "12025", "NB", long_ago)).closed == {flipped}
         finally:
             await client.close()
             await simulator.stop()
