@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from tests.support.chat_rooms import ADA, EIGHT, EVE, SEVEN, Room, play
+from tests.support.chat_rooms import ADA, EIGHT, EVE, SEVEN, Room, play, until
 from tests.support.clock import ManualClock
+from vacancy.channels.telegram import bot_api
 from vacancy.errors import StoreError
 from vacancy.model.subscriptions import Preferences, Status
+from vacancy.pipeline.switchboard import LEASE_S, LOOK_EVERY_S, RENEW_EVERY_S
 from vacancy.runner import Stop
+from vacancy.store import listening
 from vacancy.store.engine import Store
 from vacancy.store.schema import chat_links, open_event_notifications
 from vacancy.subscriptions import chat_links as links
@@ -524,3 +527,29 @@ def test_a_database_that_is_away_costs_no_update(tell: Play, monkeypatch: pytest
 
 async def _fail() -> None:
     raise StoreError("the database does not answer: it is away")
+
+
+def test_whoever_lost_the_lease_hangs_up_and_stands_by_until_it_is_free(tell: Play) -> None:
+    async def story(room: Room) -> None:
+        bot = bot_api(room.kit).mark
+        stop = Stop(room.clock)
+        running = asyncio.create_task(room.switchboard().run(stop))
+        room.fake.write(ADA, "/start")
+        await until(lambda: room.fake.unconfirmed == 0)
+        room.clock.jump(LEASE_S)
+        assert room.store.write_now(listening.take, bot, "another", LEASE_S, lambda _holder: False)
+        polls = len(room.fake.records)
+        await room.clock.advance(RENEW_EVERY_S)
+        await until(lambda: room.clock.sleepers == 1)
+        room.fake.write(ADA, "/help")
+        await room.clock.advance(LOOK_EVERY_S)
+        await until(lambda: room.clock.sleepers == 1)
+        assert (room.fake.unconfirmed, len(room.fake.records)) == (1, polls)
+        room.store.write_now(listening.give_up, bot, "another")
+        await room.clock.advance(LOOK_EVERY_S)
+        await until(lambda: room.fake.unconfirmed == 0)
+        assert len(room.texts(ADA)) == 2
+        stop.request()
+        await running
+
+    tell(story)

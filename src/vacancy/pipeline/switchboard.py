@@ -119,10 +119,13 @@ class Switchboard:
 
     async def _until_it_answers(self, ask: Callable[[], Awaitable[T]]) -> T:
         """A database that is away is no fault of the update: it is not passed over for that."""
+        told = False
         while True:
             try:
                 return await ask()
             except StoreError as trouble:
-                _log.warning("the bot waits for the database", trouble=str(trouble))
+                if not told:
+                    _log.warning("the bot waits for the database", trouble=str(trouble))
+                told = True
                 if await self._hang_up.wait(_AFTER_TROUBLE_S):
                     raise
