@@ -19,7 +19,7 @@ from tests.support.desks import make_desk
 from vacancy.clock import SystemClock
 from vacancy.errors import UserError
 from vacancy.model.subscriptions import Preferences, Status
-from vacancy.store import migrate
+from vacancy.store import migrate, outbox
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import open_event_notifications, subscription_events, subscriptions
@@ -287,12 +287,16 @@ def test_another_secret_key_is_said(shell: Shell, elsewhere: Shell, people: Peop
     assert not set(addressed.values()) & set(before.values())
 
 
+def mail_to(address: str) -> outbox.Mail:
+    return outbox.Mail(f"<{address}>", address, "Confirm", "text", "html", "en-US", "verification", "0" * 32, None)
+
+
 def test_erasing_says_first_what_it_would_do(shell: Shell, people: People) -> None:
     some_people(people)
     before = people.lines()
     ended = shell("erase", "Ada <ADA@example.com>")
     assert ended.returncode == 1
-    assert "This would erase 2 subscriptions, 1 messages, 3 lines of audit." in ended.stdout
+    assert "This would erase 2 subscriptions, 1 messages, 3 lines of audit, 0 mails." in ended.stdout
     assert "--yes" in ended.stdout
     assert people.lines() == before
 
@@ -300,9 +304,12 @@ def test_erasing_says_first_what_it_would_do(shell: Shell, people: People) -> No
 def test_erasing_leaves_nothing_of_one_contact_and_all_of_the_others(shell: Shell, people: People) -> None:
     some_people(people)
     others = [line for line in people.lines() if line["contactValue"] != "ada@example.com"]
+    for name in ("ada", "bob"):
+        people.store.write_now(outbox.add, people.store.clock.now(), mail_to(f"{name}@example.com"))
     assert shell.json("erase", "ada@example.com", "--yes") == {
-        "erased": True, "subscriptions": 2, "suppressed": 0, "messages": 1, "audit": 3,
+        "erased": True, "subscriptions": 2, "suppressed": 0, "messages": 1, "audit": 3, "mails": 1,
     }  # fmt: skip
+    assert [kept.mail.to_address for kept in people.store.read_now(outbox.latest, 9)] == ["bob@example.com"]
     assert people.lines() == others
     e, n = subscription_events.c.subscription_id, open_event_notifications.c.subscription_id
     left = people.store.read_now(lambda tx: {*tx.execute(select(e)).scalars(), *tx.execute(select(n)).scalars()})

@@ -19,7 +19,7 @@ from vacancy.pipeline.upkeep import Upkeep
 from vacancy.runner import Stop
 from vacancy.settings_sections import RetentionSettings, SocSettings
 from vacancy.sources.soc import Soc
-from vacancy.store import bells, idempotency, notifications
+from vacancy.store import bells, idempotency, notifications, outbox
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import (
@@ -191,6 +191,18 @@ def test_finished_messages_go_after_the_days_of_events_and_waiting_ones_stay(sto
     clock.jump(1)
     upkeep(store, clock)
     assert queued_for(store) == [waits.subscription_id]
+
+
+def test_mails_of_the_outbox_go_after_the_days_of_events(store: Store, clock: ManualClock) -> None:
+    """They hold addresses and links that let somebody in."""
+    kept = outbox.Mail("<1>", "ada@example.com", "Confirm", "text", "html", "en-US", "verification", "0" * 32, None)
+    store.write_now(outbox.add, clock.now(), kept)
+    clock.jump(30 * DAY)
+    upkeep(store, clock)
+    assert len(store.read_now(outbox.latest, 9)) == 1
+    clock.jump(1)
+    upkeep(store, clock)
+    assert store.read_now(outbox.latest, 9) == []
 
 
 def test_a_waiting_message_in_front_keeps_no_finished_one_back(store: Store, clock: ManualClock) -> None:

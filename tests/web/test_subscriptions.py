@@ -27,6 +27,7 @@ from tests.web.subscribing import (
 )
 
 from vacancy.model.subscriptions import Status
+from vacancy.pipeline.upkeep import prune
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
 from vacancy.web.context import House
@@ -352,6 +353,18 @@ def test_the_same_key_has_the_same_answer_tokens_included(app: FastAPI, house: H
     assert told.pop("traceId") != retold.pop("traceId")
     assert told == retold
     assert (count(house), audit(house, told["subscriptionId"])) == (1, ["created", "verification_queued"])
+
+
+def test_a_key_is_remembered_by_the_database_and_for_a_day(store: Store, clock: ManualClock) -> None:
+    key = {"Idempotency-Key": "a-first-try"}
+    first = subscribe(site(store, clock)[0], headers=key).json()
+    restarted, house = site(store, clock)
+    again = subscribe(restarted, headers=key).json()
+    assert again["manageToken"] == first["manageToken"]
+    refused(subscribe(restarted, headers=key, locale="zh-CN"), 409, "idempotency_conflict")
+    clock.jump(86_400 + 1)
+    fill(house, prune, house.settings.retention)
+    assert subscribe(restarted, headers=key, sectionIndex="54321").status == 201
 
 
 def test_the_same_key_for_another_request_is_a_conflict(app: FastAPI, house: House) -> None:

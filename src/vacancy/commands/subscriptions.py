@@ -151,7 +151,8 @@ async def _erase(settings: Settings, address: str, contact_type: str, *, yes: bo
 
 
 def _what(found: Traces) -> str:
-    return f"{found.subscriptions} subscriptions, {found.messages} messages, {found.audit} lines of audit"
+    rows = f"{found.subscriptions} subscriptions, {found.messages} messages, {found.audit} lines of audit"
+    return f"{rows}, {found.mails} mails"
 
 
 def _left(found: Traces) -> str:

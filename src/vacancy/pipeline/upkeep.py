@@ -11,7 +11,7 @@ import structlog
 from vacancy.model.terms import is_over
 from vacancy.runner import Stop
 from vacancy.settings_sections import RetentionSettings
-from vacancy.store import availability, events, idempotency, notifications, section_status, subscriptions
+from vacancy.store import availability, events, idempotency, notifications, outbox, section_status, subscriptions
 from vacancy.store import upkeep as store_upkeep
 from vacancy.store.engine import Store, Tx
 from vacancy.subscriptions import chat_links
@@ -55,6 +55,7 @@ def prune(tx: Tx, retention: RetentionSettings) -> int:
         + availability.prune_closed(tx, old_items, _BITE)
         + section_status.prune(tx, old_events, _BITE)
         + notifications.prune(tx, old_events, _BITE)
+        + outbox.prune(tx, old_events, _BITE)
         + _end_subscriptions(tx, now, retention)
     )
 

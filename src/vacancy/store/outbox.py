@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -59,6 +59,14 @@ def latest(tx: Tx, limit: int) -> Sequence[Kept]:
 def find(tx: Tx, outbox_id: int) -> Kept | None:
     row = tx.execute(_KEPT.where(_c.outbox_id == outbox_id)).one_or_none()
     return None if row is None else Kept(row[0], row[1], Mail(*row[2:]))
+
+
+def count_to(tx: Tx, address: str) -> int:
+    return int(tx.execute(select(func.count()).where(_c.to_address == address)).scalar_one())
+
+
+def erase_to(tx: Tx, address: str) -> None:
+    tx.execute(delete(outbox).where(_c.to_address == address))
 
 
 def prune(tx: Tx, before: datetime, at_most: int) -> int:

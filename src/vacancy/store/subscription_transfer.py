@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from vacancy.model.availability import CLOSED, OPEN
 from vacancy.model.subscriptions import LIVE, Contact, Status, Subscription
-from vacancy.store import ids
+from vacancy.store import ids, outbox
 from vacancy.store.engine import Tx
 from vacancy.store.schema import (
     availability,
@@ -51,6 +51,7 @@ class Traces:
     suppressed: int
     messages: int
     audit: int
+    mails: int  # in the outbox
 
 
 def shares(tx: Tx) -> Sequence[Share]:
@@ -145,12 +146,14 @@ def traces_of(tx: Tx, contact: Contact) -> Traces:
     messages = select(func.count()).where(open_event_notifications.c.subscription_id.in_(mine))
     audit = select(func.count()).where(subscription_events.c.subscription_id.in_(mine))
     return Traces(
-        _count_of(tx, own) - suppressed, suppressed, tx.execute(messages).scalar_one(), tx.execute(audit).scalar_one()
-    )
+        _count_of(tx, own) - suppressed, suppressed, tx.execute(messages).scalar_one(), tx.execute(audit).scalar_one(),
+        outbox.count_to(tx, contact.value),
+    )  # fmt: skip
 
 
 def erase(tx: Tx, contact: Contact) -> Traces:
-    """Everything of one contact, its messages and its audit with it, but the word that it must not be written to."""
+    """Everything of one contact, its messages, its audit and what the outbox keeps for it, but the word that it must
+    not be written to."""
     alone(tx)
     found = traces_of(tx, contact)
     own = _is_of(contact)
@@ -163,6 +166,7 @@ def erase(tx: Tx, contact: Contact) -> Traces:
         .values(contact_value=null(), verification_nonce=null(), metadata={}, updated_at=tx.now())
     )
     tx.execute(delete(subscriptions).where(own, ~_SUPPRESSED))
+    outbox.erase_to(tx, contact.value)
     return found
 
 
