@@ -204,8 +204,9 @@ def test_a_simulated_campus_is_taken_in_whole(store: Store, clock: ManualClock) 
             world.close(flipped)
             answer = answered(await source.ask(CLAIM, answer.digest))
             taken(await store.write(catalogue.swap, clock.now(), answer))
-            long_ago = clock.now() - timedelta(days=365)
-            assert (await store.read(section_status.flips_since, "12025", "NB", long_ago)).closed == {flipped}
+            before = answer.observed_at - timedelta(seconds=1)
+            flips = await store.read(section_status.flips_since, "12025", "NB", before)
+            assert (flips.opened, flips.closed) == (frozenset(), {flipped})
         finally:
             await client.close()
             await simulator.stop()
