@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from vacancy import __version__
+from vacancy import __version__, cli_delivery
+from vacancy.cli_common import Json, call
 from vacancy.errors import VacancyError
 
 app = typer.Typer(
@@ -30,7 +30,6 @@ app.add_typer(events, name="events")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(db, name="db")
 
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Config = Annotated[
     Path | None, typer.Option("--config", envvar="VACANCY_CONFIG", help="A TOML file of settings.", show_default=False)
 ]
@@ -55,13 +54,6 @@ def _everywhere(
     context.obj = config
 
 
-def _call(module: str, verb: str, context: typer.Context, *arguments: Any, **options: Any) -> None:
-    """Settings are read here, once for all verbs; a fault that a user can mend is one line and exit code 2."""
-    run = getattr(importlib.import_module(f"vacancy.commands.{module}"), verb)
-    code = run(context.obj, *arguments, **options)
-    raise typer.Exit(code or 0)
-
-
 @app.command()
 def serve(
     context: typer.Context,
@@ -70,7 +62,7 @@ def serve(
     ] = "",
 ) -> None:
     """Poll, and serve pages and events, until stopped."""
-    _call("serve", "serve", context, only)
+    call("serve", "serve", context, only)
 
 
 @app.command()
@@ -84,7 +76,7 @@ def demo(
     keep: Annotated[Path | None, typer.Option(help="Keep the database here; else it is thrown away.")] = None,
 ) -> None:
     """See it work: a make-believe university, polled for real. No keys, no configuration."""
-    _call("demo", "demo", context, host, port, scale, keep)
+    call("demo", "demo", context, host, port, scale, keep)
 
 
 @app.command()
@@ -99,7 +91,7 @@ def simulate(
     churn: Annotated[float, typer.Option(help="Seats that open, and that close, in a minute and campus.")] = 20.0,
 ) -> None:
     """Run the simulated upstream alone, with faults on demand."""
-    _call("simulate", "simulate", context, host, port, seed, scale, terms, campuses, churn)
+    call("simulate", "simulate", context, host, port, seed, scale, terms, campuses, churn)
 
 
 @app.command()
@@ -109,7 +101,7 @@ def poll(
     json: Json = False,
 ) -> None:
     """Ask every configured target once, now. For a steady watch, use `serve`."""
-    _call("poll", "poll", context, once=once, json=json)
+    call("poll", "poll", context, once=once, json=json)
 
 
 @app.command()
@@ -119,7 +111,7 @@ def deliver(
     json: Json = False,
 ) -> None:
     """Send everything that waits and may go now. For steady work, use `serve`."""
-    _call("deliver", "deliver", context, once=once, json=json)
+    call("deliver", "deliver", context, once=once, json=json)
 
 
 @events.callback(invoke_without_command=True)
@@ -133,7 +125,7 @@ def list_events(
 ) -> None:
     """The last openings; with --follow, as they come."""
     if context.invoked_subcommand is None:
-        _call("events", "show", context, follow=follow, last=last, source=source, closed=closed, json=json)
+        call("events", "show", context, follow=follow, last=last, source=source, closed=closed, json=json)
 
 
 @events.command("add")
@@ -145,7 +137,7 @@ def add_event(
     json: Json = False,
 ) -> None:
     """Record by hand that an item is open: the same path, the same care not to say it twice."""
-    _call("events", "add", context, source, key, item, json=json)
+    call("events", "add", context, source, key, item, json=json)
 
 
 @targets.command("list")
@@ -155,13 +147,13 @@ def list_targets(
     json: Json = False,
 ) -> None:
     """What is polled, and how fresh it is."""
-    _call("targets", "show", context, everything=everything, json=json)
+    call("targets", "show", context, everything=everything, json=json)
 
 
 def _target_verb(name: str, help_text: str) -> None:
     @targets.command(name, help=help_text)
     def verb(context: typer.Context, source: SourceName, key: TargetKey, json: Json = False) -> None:
-        _call("targets", "change", context, name, source, key, json=json)
+        call("targets", "change", context, name, source, key, json=json)
 
 
 _target_verb("pause", "Stop asking this target until it is resumed; all it knows is kept.")
@@ -174,7 +166,7 @@ _target_verb("release", "Believe the answer that is held back, now.")
 @subscriptions.command("list")
 def list_subscriptions(context: typer.Context, json: Json = False) -> None:
     """How many there are, by state and by source; no addresses."""
-    _call("subscriptions", "show", context, json=json)
+    call("subscriptions", "show", context, json=json)
 
 
 @subscriptions.command("export")
@@ -183,7 +175,7 @@ def export_subscriptions(
     to: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write; it must not exist.")] = None,
 ) -> None:
     """Write them all as JSON lines, addresses and tokens among them, to a file or to standard output."""
-    _call("subscriptions", "export", context, to)
+    call("subscriptions", "export", context, to)
 
 
 @subscriptions.command("import")
@@ -193,7 +185,7 @@ def import_subscriptions(
     json: Json = False,
 ) -> None:
     """Take in all lines of a file, or none if one of them is bad."""
-    _call("subscriptions", "take_in", context, file, json=json)
+    call("subscriptions", "take_in", context, file, json=json)
 
 
 @subscriptions.command("erase")
@@ -205,19 +197,19 @@ def erase_contact(
     json: Json = False,
 ) -> None:
     """Delete everything of one contact: subscriptions, messages, audit."""
-    _call("subscriptions", "erase", context, address, contact_type, yes=yes, json=json)
+    call("subscriptions", "erase", context, address, contact_type, yes=yes, json=json)
 
 
 @db.command("upgrade")
 def upgrade_database(context: typer.Context, json: Json = False) -> None:
     """Bring the database up to date. Every other command does so as well."""
-    _call("db", "upgrade", context, json=json)
+    call("db", "upgrade", context, json=json)
 
 
 @db.command("check")
 def check_database(context: typer.Context, json: Json = False) -> None:
     """Ask the database whether it is sound."""
-    _call("db", "check", context, json=json)
+    call("db", "check", context, json=json)
 
 
 @db.command("backup")
@@ -227,19 +219,22 @@ def back_up_database(
     json: Json = False,
 ) -> None:
     """Write a whole copy while everything runs."""
-    _call("db", "backup", context, to, json=json)
+    call("db", "backup", context, to, json=json)
 
 
 @app.command()
 def doctor(context: typer.Context, json: Json = False) -> None:
-    """Look for what could keep openings from being noticed, and say what to do about it."""
-    _call("doctor", "doctor", context, json=json)
+    """Look for what could keep openings from being noticed, or people from hearing of them, and say what to do."""
+    call("doctor", "doctor", context, json=json)
 
 
 @app.command()
 def settings(context: typer.Context, json: Json = False) -> None:
     """Every setting, its value now and what it is for."""
-    _call("settings", "settings", context, json=json)
+    call("settings", "settings", context, json=json)
+
+
+cli_delivery.add_to(app)
 
 
 def main() -> None:

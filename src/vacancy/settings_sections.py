@@ -118,7 +118,7 @@ class Section(BaseModel):
 class WebSettings(Section):
     host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 or :: means all.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
-    admin_token: Secret = Field(default=None, description="Will open the admin pages; there are none yet.")
+    admin_token: Secret = Field(default=None, description="Opens /api/admin, and the outbox from elsewhere.")
     trusted_proxies: tuple[Network, ...] = Field(
         default=(), description="Networks of the proxies whose word on the client's address is believed."
     )

@@ -17,12 +17,12 @@ from vacancy.model.availability import Complete
 from vacancy.model.messages import Blocked, Dead, Retry
 from vacancy.model.subscriptions import Status
 from vacancy.pipeline.deliver import IN_FLIGHT
-from vacancy.pipeline.dispatch import SENDING_STOPPED
 from vacancy.runner import Stop
 from vacancy.store import house, troubles
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import open_event_notifications, subscription_events, subscriptions
+from vacancy.store.sending import SENDING_STOPPED
 
 FULL = some(*range(100, 140))
 SEVEN, EIGHT = "00007", "00008"

@@ -83,6 +83,7 @@ TEMPLATES: Final[Mapping[str, Needs]] = MappingProxyType({
     "source_readable": _needs({"what": "the open list"}, said={"what", *_LINKS}),
     "trouble": _needs(_TROUBLE, said={"what", "since", "detail"}),
     "trouble_over": _needs(_TROUBLE, said={"what", "since", "detail"}),
+    "test": _needs({"since": "7:00"}, said={"since"}),
 })  # fmt: skip
 
 

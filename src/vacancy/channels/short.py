@@ -12,7 +12,7 @@ from vacancy.channels.words import WORDS, fact_moment, locale_of, moment, one_li
 from vacancy.model.messages import Kind, Notice, Opening, Parcel
 
 VERIFICATION_HOURS: Final = 24
-NOTICES: Final = ("ended", "source_unreadable", "source_readable", "trouble", "trouble_over")
+NOTICES: Final = ("ended", "source_unreadable", "source_readable", "trouble", "trouble_over", "test")
 _BUTTONS: Final = ("open", "manage", "got_it", "snooze_1h", "stop", "unsubscribe")
 
 
@@ -85,6 +85,8 @@ def _notice_lines(notice: Notice, locale: str, when: str) -> tuple[str, ...]:
         return reason(str(notice.facts.get("reason") or ""), locale), words["ended_line"]
     if notice.code == "source_unreadable":
         return words["source_unreadable_since"].format(since=when) if when else "", words["source_unreadable_line"]
+    if notice.code == "test":
+        return words["test_line"], words["test_sent"].format(when=when) if when else ""
     if notice.code == "source_readable":
         return (words["source_readable_line"],)
     since = words["since" if notice.code == "trouble" else "began"].format(since=when) if when else ""

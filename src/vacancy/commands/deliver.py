@@ -11,11 +11,11 @@ from vacancy.app import Engine, engine
 from vacancy.commands.common import ERR, OUT, as_json, prepare
 from vacancy.errors import UserError
 from vacancy.pipeline.deliver import Courier
-from vacancy.pipeline.dispatch import SENDING_STOPPED
 from vacancy.pipeline.fanout import FanOut
 from vacancy.runner import Stop
 from vacancy.settings import Settings
-from vacancy.store import house, queue
+from vacancy.store import queue, sending
+from vacancy.store.sending import Halt
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,19 @@ def deliver(config: Path | None, *, once: bool, json: bool) -> int:
         raise UserError("validation_failed", "`deliver` takes --once; for steady work, `vacancy serve --only deliver`")
     rounds, stopped = asyncio.run(_deliver(prepare(config)))
     if json:
-        as_json({"stopped": stopped, "items": [_facts(each) for each in rounds]})
+        as_json({"stopped": stopped.reason if stopped else None, "items": [_facts(each) for each in rounds]})
     else:
         _say(rounds, stopped)
     return 1 if any(each.trouble for each in rounds) else 0
 
 
-async def _deliver(settings: Settings) -> tuple[list[Round], str | None]:
+async def _deliver(settings: Settings) -> tuple[list[Round], Halt | None]:
     async with engine(settings) as parts:
         stop = Stop(parts.clock)
         await FanOut(parts.store, parts.clock, parts.metrics).once(stop)
         couriers = parts.couriers()
         await asyncio.gather(*(courier.once(stop) for courier in couriers))
-        return await _rounds(parts, couriers), await parts.store.read(house.recall, SENDING_STOPPED)
+        return await _rounds(parts, couriers), await parts.store.read(sending.halt)
 
 
 async def _rounds(parts: Engine, couriers: Sequence[Courier]) -> list[Round]:
@@ -61,9 +61,9 @@ async def _rounds(parts: Engine, couriers: Sequence[Courier]) -> list[Round]:
     ]
 
 
-def _say(rounds: list[Round], stopped: str | None) -> None:
+def _say(rounds: list[Round], stopped: Halt | None) -> None:
     if stopped is not None:
-        ERR.print(f"Sending is stopped: {stopped}. `vacancy sending resume` lets it go on.", markup=False)
+        ERR.print(f"Sending is stopped: {stopped.reason}. `vacancy sending resume` lets it go on.", markup=False)
     busy = [each for each in rounds if each.outcomes or each.waiting or each.trouble]
     for each in busy:
         done = ", ".join(f"{count} {outcome}" for outcome, count in sorted(each.outcomes.items())) or "nothing sent"

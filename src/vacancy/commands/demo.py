@@ -45,6 +45,8 @@ async def _demo(config: Path | None, host: str, port: int, scale: float, databas
 def _settings(config: Path | None, host: str, port: int, database: Path, upstream: str) -> Settings:
     overrides = {
         "database_url": f"sqlite:///{database}",
+        # Links in mails lead to where the page is; of a port that is taken as it comes, nobody knows the number yet.
+        **({"base_url": _address(host, port)} if port else {}),
         "web": {"host": host, "port": port},
         "soc": {
             "enabled": True,
@@ -67,6 +69,12 @@ def _named(host: str) -> str:
     if host in _EVERYWHERE:
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
+
+
+def _address(host: str, port: int) -> str:
+    """From this machine: it may listen on all addresses."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - what is asked for, not what we do
+    return f"http://{f'[{here}]' if ':' in here else here}:{port}"
 
 
 def _announce(simulator: Simulator) -> Callable[[str], None]:

@@ -1,19 +1,20 @@
-"""`vacancy doctor`: look at everything an opening needs to be noticed, and say what to do where something is amiss."""
+"""`vacancy doctor`: look at all that it takes to notice an opening and to tell of it; say what to do about the rest."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from rich.markup import escape
 
 from vacancy.app import Engine, engine
 from vacancy.commands.common import OUT, as_json, prepare
+from vacancy.commands.doctor_delivery import examine_delivery
+from vacancy.commands.finding import Finding
 from vacancy.model.availability import Claim, Failed
 from vacancy.settings import Settings
 from vacancy.sources.base import Asked
@@ -22,13 +23,6 @@ from vacancy.store import target_overview, upkeep
 _SIGNS: Final = {"ok": "[green]ok  [/]", "warn": "[yellow]look[/]", "bad": "[red]bad [/]"}
 _LOW_SPACE: Final = 500 * 1024 * 1024
 _CLOCK_OFF_S: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    state: Literal["ok", "warn", "bad"]
-    what: str
-    advice: str = ""
 
 
 def doctor(config: Path | None, *, json: bool) -> int:
@@ -44,7 +38,10 @@ def doctor(config: Path | None, *, json: bool) -> int:
 
 async def _examine(settings: Settings) -> list[Finding]:
     async with engine(settings) as parts:
-        return [*_database(parts), *_clock(parts), *_targets(parts), *await _upstreams(parts)]
+        return [
+            *_database(parts), *_clock(parts), *_targets(parts), *await _upstreams(parts),
+            *await examine_delivery(parts),
+        ]  # fmt: skip
 
 
 def _database(parts: Engine) -> Iterator[Finding]:

@@ -12,15 +12,13 @@ from datetime import datetime, timedelta
 from vacancy.model.delivery import Decision, Drop, Due, Finished, Go, Truth, Wait
 from vacancy.model.messages import Kind
 from vacancy.pipeline.judge import Rules, judge
-from vacancy.store import house, openings, queue, queue_results
+from vacancy.store import openings, queue, queue_results, sending
 from vacancy.store.engine import Tx
 from vacancy.store.openings import OpeningFacts, Still
 from vacancy.store.queue_results import Aftermath, Tries
 from vacancy.subscriptions.lost import contact_lost
 from vacancy.subscriptions.rules import Desk
 from vacancy.subscriptions.running import pass_on
-
-SENDING_STOPPED = "sending_stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def run_errand(tx: Tx, errand: Errand, rules: Rules, tries: Tries) -> Taken:
     aftermath = queue_results.finish(tx, now, errand.worker, errand.done, tries) if errand.done else Aftermath()
     if errand.room <= 0:
         return Taken(aftermath=aftermath)
-    if house.recall(tx, SENDING_STOPPED) is not None:
+    if sending.halt(tx) is not None:
         return Taken(found_nothing=True, stopped=True, aftermath=aftermath)
     rows = queue.find_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
     if not rows and queue.notice_resets(tx, errand.channel):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert as postgres_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from vacancy.store.engine import Tx
 from vacancy.store.schema import house
@@ -14,8 +16,9 @@ def recall(tx: Tx, name: str) -> str | None:
 
 
 def remember(tx: Tx, name: str, value: str) -> None:
-    if not tx.execute(update(house).where(house.c.name == name).values(value=value)).rowcount:
-        tx.execute(insert(house).values(name=name, value=value))
+    made = sqlite_insert if tx.dialect == "sqlite" else postgres_insert
+    row = made(house).values(name=name, value=value)
+    tx.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": value}))
 
 
 def forget(tx: Tx, name: str) -> None:

@@ -50,9 +50,10 @@ def add(tx: Tx, now: datetime, mail: Mail) -> bool:
     return tx.execute(row.returning(_c.outbox_id)).one_or_none() is not None
 
 
-def latest(tx: Tx, limit: int) -> Sequence[Kept]:
-    """Newest first."""
-    rows = tx.execute(_KEPT.order_by(_c.outbox_id.desc()).limit(limit))
+def latest(tx: Tx, limit: int, before: int | None = None) -> Sequence[Kept]:
+    """Newest first; `before` is the number that the last page ended with."""
+    query = _KEPT if before is None else _KEPT.where(_c.outbox_id < before)
+    rows = tx.execute(query.order_by(_c.outbox_id.desc()).limit(limit))
     return [Kept(row[0], row[1], Mail(*row[2:])) for row in rows]
 
 
@@ -67,6 +68,12 @@ def count_to(tx: Tx, address: str) -> int:
 
 def erase_to(tx: Tx, address: str) -> None:
     tx.execute(delete(outbox).where(_c.to_address == address))
+
+
+def find_sent(tx: Tx, message_id: str) -> int | None:
+    """Its number, by what the queue keeps of it."""
+    number: int | None = tx.execute(select(_c.outbox_id).where(_c.message_id == message_id)).scalar()
+    return number
 
 
 def prune(tx: Tx, before: datetime, at_most: int) -> int:

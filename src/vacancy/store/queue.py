@@ -16,7 +16,7 @@ from vacancy.errors import StoreError
 from vacancy.model.delivery import Drop, Due, Wait
 from vacancy.model.messages import Kind
 from vacancy.store.engine import Tx
-from vacancy.store.notifications import IS_PENDING, PENDING
+from vacancy.store.notifications import IS_PENDING
 from vacancy.store.prepared import Prepared, PreparedSelect
 from vacancy.store.schema import open_event_notifications, subscriptions
 
@@ -176,29 +176,6 @@ def notice_resets(tx: Tx, channel: str) -> int:
         )
         .values(not_before=None)
     ).rowcount  # fmt: skip
-
-
-def requeue(tx: Tx, which: Any) -> int:
-    """From the start, as if it had never been tried."""
-    return tx.execute(
-        update(open_event_notifications)
-        .where(which, _n.fanout_status.in_(("failed", "skipped")), _n.locked_by.is_(None))
-        .values(fanout_status=PENDING, fanout_attempts=0, error=None, not_before=None, last_attempt_at=None)
-    ).rowcount
-
-
-def with_id(notification_id: int) -> Any:
-    return _n.notification_id == notification_id
-
-
-def of_channel(channel: str | None, code: str | None = None) -> Any:
-    """Dead letters, of one channel or of all."""
-    wanted = [_n.fanout_status == literal_column("'failed'")]
-    if channel:
-        wanted.append(_n.channel == channel)
-    if code:
-        wanted.append(_n.error.op("LIKE")(f'%"code":"{code}"%'))
-    return and_(*wanted)
 
 
 def dead_letters_since(tx: Tx, moment: datetime) -> int:

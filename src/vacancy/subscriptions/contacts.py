@@ -41,6 +41,13 @@ def masked(value: str) -> str:
     return f"{name[:1]}…@{domain}" if at and "://" not in value else f"{value[:1]}…"
 
 
+def masked_contact(channel: str, value: str | None) -> str | None:
+    """The same for any channel: only of a mail address may more be shown, its domain. None where it was erased."""
+    if value is None:
+        return None
+    return masked(value) if channel == "email" else masked(value[:1])
+
+
 def new_token() -> str:
     """32 hex digits that nobody guesses."""
     return secrets.token_hex(16)

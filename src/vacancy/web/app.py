@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount, Route
 
 from vacancy.web import health
-from vacancy.web.api import courses, subscriptions, targets, telegram, webpush
+from vacancy.web.api import admin, courses, subscriptions, targets, telegram, webpush
 from vacancy.web.api.events import EventPages
 from vacancy.web.api.stream import EventStream
 from vacancy.web.api.tail import EventFeed
@@ -21,6 +21,7 @@ from vacancy.web.openapi import VacancyApp
 from vacancy.web.pages.board import board
 from vacancy.web.pages.docs import docs
 from vacancy.web.pages.manage import ManagePage
+from vacancy.web.pages.outbox import OutboxHtml, OutboxList, OutboxMail
 from vacancy.web.pages.render import Static, service_worker
 from vacancy.web.pages.subscribe import SubscribePage
 from vacancy.web.pages.telegram import TelegramPage
@@ -57,6 +58,9 @@ def create_app(house: House) -> FastAPI:
             Route("/unsubscribe", UnsubscribePage),
             Route("/manage/{subscription_id}", ManagePage),
             Route("/sw.js", service_worker),
+            Route("/outbox", OutboxList),
+            Route("/outbox/{outbox_id}", OutboxMail),
+            Route("/outbox/{outbox_id}/html", OutboxHtml),
             Route("/healthz", health.healthz),
             Route("/readyz", health.readyz),
             Route("/metrics", health.metrics),
@@ -75,6 +79,7 @@ def create_app(house: House) -> FastAPI:
     app.include_router(subscriptions.router)
     app.include_router(webpush.router)
     app.include_router(telegram.router)
+    app.include_router(admin.router)
     app.state.house = house
     app.state.feed = feed
     add_error_handlers(app)

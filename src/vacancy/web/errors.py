@@ -26,6 +26,7 @@ Details = Sequence[str] | Mapping[str, object] | None
 
 _BY_STATUS: Final = {404: "not_found", 405: "method_not_allowed"}
 _PREFIX: Final = "Value error, "  # which pydantic puts before our own words
+_CHALLENGES: Final = {"unauthorized": "Bearer"}
 _RETRY_AFTER_S: Final = {"too_many_streams": "5", "unavailable": "5", "rate_limited": "60"}
 
 
@@ -66,6 +67,8 @@ def error_response(
     if details is not None:
         error["details"] = details
     sent = {"Cache-Control": "no-store", **(headers or {})}
+    if code in _CHALLENGES:
+        sent.setdefault("WWW-Authenticate", _CHALLENGES[code])
     if code in _RETRY_AFTER_S:
         sent.setdefault("Retry-After", retry_after(code, details))
     return Response(

@@ -268,6 +268,11 @@ _MANAGE_PAGE: Final = {
         do="`save`, `pause`, `resume`, `wake` or `unsubscribe`.", **_CHOICES,
     ),
 }  # fmt: skip
+_OUTBOX_REFUSALS: Final = ("unauthorized", "admin_closed", "validation_failed", "unavailable")
+_MAIL_NUMBER: Final = {
+    "name": "outbox_id", "in": "path", "required": True, "description": "The mail's number.",
+    "schema": {"type": "integer", "minimum": 1},
+}  # fmt: skip
 
 _BY_HAND: Final[dict[str, Operation]] = {
     "/api/events": _EVENTS,
@@ -302,4 +307,19 @@ _BY_HAND: Final[dict[str, Operation]] = {
     "/verify": _VERIFY_PAGE,
     "/unsubscribe": _UNSUBSCRIBE_PAGE,
     "/manage/{subscription_id}": _MANAGE_PAGE,
+    "/outbox": _get(
+        "pages", "outbox_page", "The mails of a house without a mail server",
+        "For its operator: with a token by HTTP Basic, any name and `web.admin_token` as the password; without one, on "
+        "this machine alone.",
+        _pages("not_found", *_OUTBOX_REFUSALS, form=True),
+        _query("before", "Only mails with smaller numbers.", type="integer", minimum=1),
+    ),
+    "/outbox/{outbox_id}": _get(
+        "pages", "outbox_mail_page", "One mail", "Its links are live.",
+        _pages("mail_not_found", *_OUTBOX_REFUSALS, form=True), _MAIL_NUMBER,
+    ),
+    "/outbox/{outbox_id}/html": _get(
+        "pages", "outbox_mail_html", "One mail as its reader sees it", "Nothing in it runs.",
+        _pages("mail_not_found", *_OUTBOX_REFUSALS, form=True), _MAIL_NUMBER,
+    ),
 }  # fmt: skip

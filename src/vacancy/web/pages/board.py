@@ -19,6 +19,7 @@ from vacancy.store.engine import Tx
 from vacancy.store.event_feed import FeedEvent, Only
 from vacancy.store.target_overview import TargetView
 from vacancy.web.context import house
+from vacancy.web.operators import may_look
 from vacancy.web.pages.ago import ago
 from vacancy.web.pages.facts import campus_of, facts_of, title_of, web_address
 from vacancy.web.pages.render import page
@@ -72,6 +73,7 @@ async def board(request: Request) -> Response:
         openings=[opening(event, now) for event in reversed(events)],
         most=_SHOWN,
         newest=newest,
+        outbox=may_look(request, home),
     )
 
 

@@ -18,11 +18,12 @@ from vacancy.web.parameters import read_query
 from vacancy.web.trace import trace_id
 
 STATIC: Final = Path(__file__).parent.parent / "static"
-_HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    ),
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -38,7 +39,7 @@ def page(
     request: Request, template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
 ) -> Response:
     html = _environment().get_template(template).render(root=root(request), trace_id=trace_id(request.scope), **values)
-    return HTMLResponse(html, status, headers={**_HEADERS, **(headers or {})})
+    return HTMLResponse(html, status, headers={**HEADERS, **(headers or {})})
 
 
 def root(request: Request) -> str:
