@@ -80,7 +80,7 @@ def begin(
     scope: Scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": method,
         "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
-        "headers": [(b"host", b"test"), *((k.lower().encode(), v.encode()) for k, v in (headers or {}).items())],
+        "headers": [(k.lower().encode(), v.encode()) for k, v in {"host": "test", **(headers or {})}.items()],
         "client": (client, 1), "server": ("test", 80),
     }  # fmt: skip
     return Call(asyncio.ensure_future(_run(app, scope, receive, send)), gone, sent)
@@ -90,13 +90,17 @@ async def _run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None
     await app(scope, receive, send)
 
 
-async def get(app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
-    return await begin(app, target, method, headers).answer()
+async def get(
+    app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, str] | None = None, client: str = "127.0.0.1"
+) -> Answer:  # fmt: skip
+    return await begin(app, target, method, headers, client=client).answer()
 
 
-def ask(app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
+def ask(
+    app: ASGIApp, target: str, method: str = "GET", headers: Mapping[str, str] | None = None, client: str = "127.0.0.1"
+) -> Answer:  # fmt: skip
     """For a test without a loop of its own."""
-    return asyncio.run(get(app, target, method, headers))
+    return asyncio.run(get(app, target, method, headers, client))
 
 
 def send(

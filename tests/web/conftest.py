@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from pydantic import SecretStr
 from tests.support.clock import ManualClock
 from tests.support.desks import make_desk
 
@@ -16,11 +17,20 @@ from vacancy.web.app import create_app
 from vacancy.web.context import House
 
 
-def make_house(store: Store, clock: ManualClock, proxies: Sequence[Network] = (), **subscriptions: Any) -> House:
+def make_house(
+    store: Store,
+    clock: ManualClock,
+    proxies: Sequence[Network] = (),
+    admin_token: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **subscriptions: Any,
+) -> House:
     rules = SubscriptionSettings(**subscriptions)
+    token = SecretStr(admin_token) if admin_token else None
+    web = WebSettings(max_streams=2, trusted_proxies=tuple(proxies), admin_token=token)
     return House(
         store,
-        Settings(web=WebSettings(max_streams=2, trusted_proxies=tuple(proxies)), subscriptions=rules),
+        Settings(web=web, subscriptions=rules, **(settings or {})),
         clock,
         make_desk(**subscriptions),
         loops=lambda: {"poll": "running"},

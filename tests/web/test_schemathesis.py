@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,9 +17,12 @@ from schemathesis.checks import CHECKS, load_all_checks
 from sqlalchemy import delete
 from tests.support.clock import ManualClock
 from tests.support.databases import PostgresDatabase
+from tests.support.queue_rows import MAIL as KEPT_MAIL
+from tests.support.queue_rows import make_dead_letter
+from tests.web.calling import fill
 from tests.web.subscribing import MAIL, SECTION, Registrar, in_catalogue, site, subscribe
 
-from vacancy.store import migrate
+from vacancy.store import migrate, outbox
 from vacancy.store.engine import Store
 from vacancy.store.schema import subscriptions
 
@@ -31,6 +35,12 @@ _KNOWN: Final = CHECKS.get_by_names(
 _ENDLESS: Final = "/api/events/stream"
 _EXAMPLES: Final = 25
 _SUBSCRIBE: Final = "POST /api/subscribe"
+ADMIN_TOKEN: Final = "a token of the operator's, long and random"
+# What an address lets in whoever has it. Those without have a test of their own.
+_KEYS: Final = {
+    "api/admin": {"Authorization": f"Bearer {ADMIN_TOKEN}"},
+    "outbox": {"Authorization": f"Basic {b64encode(f'me:{ADMIN_TOKEN}'.encode()).decode()}"},
+}
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -44,10 +54,13 @@ def schema(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         url = database.url
     store = Store(url, clock, database_time=False)
     migrate.upgrade(store)
-    app, house = site(store, clock, per_ip=1_000_000, per_contact=10_000)
+    app, house = site(store, clock, per_ip=1_000_000, per_contact=10_000, admin_token=ADMIN_TOKEN)
     in_catalogue(house, "12345")
     Registrar(house, clock).shows(12345)
     subscribe(app)
+    # A message to look at, a dead letter to requeue, a mail to read.
+    fill(house, make_dead_letter, 1)
+    fill(house, outbox.add, clock.now(), KEPT_MAIL)
     yield schemathesis.openapi.from_asgi("/openapi.json", app)
     app.state.feed.close()
     store.close()
@@ -111,7 +124,8 @@ def _ask(operation: Any, mode: GenerationMode) -> int:
         if isinstance(case.query, dict):
             # Nobody moves the clock here.
             case.query.pop("wait", None)
-        case.call_and_validate(checks=_KNOWN)
+        key = next((key for place, key in _KEYS.items() if operation.path.startswith(f"/{place}")), None)
+        case.call_and_validate(checks=_KNOWN, headers=key)
         nonlocal asked
         asked += 1
 

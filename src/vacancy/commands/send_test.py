@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from vacancy.app import engine
 from vacancy.commands.common import ERR, OUT, as_json, prepare
@@ -13,7 +13,7 @@ from vacancy.settings import Settings
 from vacancy.subscriptions.contacts import masked_contact, read_contact
 from vacancy.subscriptions.trial import trial_parcel
 
-_MEANING = {
+_MEANING: Final = {
     "Sent": "the provider took it",
     "Retry": "this try failed, and a later one may not",
     "Dead": "no later try would do better",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from vacancy.app import engine
 from vacancy.clock import iso
@@ -18,7 +18,7 @@ from vacancy.subscriptions.contacts import masked_contact, read_contact
 from vacancy.subscriptions.standing import at, shown, shown_halt, shown_note, title
 from vacancy.subscriptions.why import Account, Fate, Waited, in_short
 
-_STATES = {
+_STATES: Final = {
     Status.PENDING: "its contact is not confirmed yet, and nothing is sent before",
     Status.ACTIVE: "it is told of openings",
     Status.PAUSED: "it rests, and is told of nothing until it goes on",
@@ -58,9 +58,13 @@ def _told(contact: Contact, account: Account, settings: Settings) -> Iterator[st
     yield f"{who}: {count} subscription{'' if count == 1 else 's'}."
     if account.outside.halt is not None:
         yield f"Sending is stopped: {account.outside.halt.reason}. Nothing goes out to anybody."
+    told = account.subscriptions
     if account.event is not None:
         yield f"Asked about {in_short(account.event)}."
-    for waited in account.subscriptions:
+        told = [waited for waited in told if waited.fates]
+        if not told:
+            yield "None of them waits for that."
+    for waited in told:
         yield ""
         yield from _told_of(waited, account)
 
@@ -73,12 +77,12 @@ def _told_of(waited: Waited, account: Account) -> Iterator[str]:
         yield "  What happened to it:"
         yield from (f"    {at(note.at)}  {_note(note)}" for note in waited.audit)
         yield from _letters(waited)
-    yield from _fates(waited, account)
+    yield from _fates(waited)
 
 
 def _counts(row: Subscription) -> str:
-    told = f"the last {at(row.last_notified_at)}" if row.last_notified_at else "none yet"
-    said = f"Begun {at(row.created_at)}; {row.notified_count} of {row.max_notifications} alerts used, {told}."
+    last = f", the last {at(row.last_notified_at)}" if row.last_notified_at else ""
+    said = f"Begun {at(row.created_at)}; {row.notified_count} of {row.max_notifications} alerts used{last}."
     return said + (f" Snoozed until {at(row.snooze_until)}." if row.snooze_until else "")
 
 
@@ -89,10 +93,7 @@ def _letters(waited: Waited) -> Iterator[str]:
         yield f"    message {message.notification_id}, {message.kind}: {said}."
 
 
-def _fates(waited: Waited, account: Account) -> Iterator[str]:
-    if account.event is not None and not waited.fates:
-        yield f"  Event {account.event.open_event_id} is not about what it waits for."
-        return
+def _fates(waited: Waited) -> Iterator[str]:
     if not waited.fates:
         yield "  Nothing that it waits for has opened since it began."
         return
