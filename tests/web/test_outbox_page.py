@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from pydantic import SecretStr
+from starlette.types import Receive, Scope, Send
 from tests.support.clock import ManualClock
 from tests.support.queue_rows import MAIL
 from tests.web.browsing import Page, shown
@@ -84,6 +85,13 @@ def test_not_behind_a_proxy_that_says_nothing(sqlite_store: Store, clock: Manual
     for rules in ({"proxies": ["127.0.0.0/8"]}, {"settings": {"base_url": "https://vacancy.example"}}):
         app, _ = site(sqlite_store, clock, **rules)
         assert ask(app, "/outbox", headers=HERE).status == 403
+
+
+def test_not_by_the_http_of_a_proxy_that_adds_no_header(open_app: FastAPI) -> None:
+    async def older(scope: Scope, receive: Receive, send: Send) -> None:
+        await open_app({**scope, "http_version": "1.0"}, receive, send)
+
+    assert ask(older, "/outbox", headers=HERE).status == 403
 
 
 def test_with_a_token_it_asks_for_it_wherever_one_sits(guarded: FastAPI) -> None:
