@@ -31,6 +31,7 @@ class Fault:
     times: int
     hang_up: bool
     stall: bool
+    to: str | None  # this recipient alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class MailServer:
         self.users = dict(users or {})
         self.utf8 = utf8
         self.stalled = asyncio.Event()
+        self._took = asyncio.Event()
         self._context = _context(certificate) if certificate else None
         self._tls = tls
         self._faults: list[Fault] = []
@@ -102,13 +104,34 @@ class MailServer:
         return len(self._open)
 
     def fault(
-        self, stage: Stage, reply: str = "", *, times: int = 1, hang_up: bool = False, stall: bool = False
+        self,
+        stage: Stage,
+        reply: str = "",
+        *,
+        times: int = 1,
+        hang_up: bool = False,
+        stall: bool = False,
+        to: str | None = None,
     ) -> None:
-        self._faults.append(Fault(stage, reply, times, hang_up, stall))
+        self._faults.append(Fault(stage, reply, times, hang_up, stall, to))
 
-    def due(self, stage: Stage) -> Fault | None:
+    def mend(self) -> None:
+        """Nothing is wrong any more."""
+        self._faults.clear()
+
+    def take(self, received: Received) -> None:
+        self.received.append(received)
+        self._took.set()
+
+    async def has_taken(self, count: int) -> None:
+        """Until it has that many, whatever it answered."""
+        while len(self.received) < count:
+            self._took.clear()
+            await self._took.wait()
+
+    def due(self, stage: Stage, recipients: str = "") -> Fault | None:
         for fault in self._faults:
-            if fault.stage == stage:
+            if fault.stage == stage and (fault.to is None or fault.to in recipients):
                 fault.times -= 1
                 if fault.times <= 0:
                     self._faults.remove(fault)
@@ -130,11 +153,11 @@ class _Handler:
         self._server = server
 
     async def handle_DATA(self, connection: _Connection, _session: Session, envelope: Envelope) -> str:  # noqa: N802
-        fault = self._server.due("CONTENT")
-        if fault is None or not fault.reply:
+        sender, recipients = envelope.mail_from or "", tuple(envelope.rcpt_tos)
+        fault = self._server.due("CONTENT", " ".join(recipients))
+        if fault is None or not fault.reply or fault.reply.startswith("2"):
             content = envelope.original_content or b""
-            sender, recipients = envelope.mail_from or "", tuple(envelope.rcpt_tos)
-            self._server.received.append(Received(sender, recipients, content, tuple(envelope.mail_options)))
+            self._server.take(Received(sender, recipients, content, tuple(envelope.mail_options)))
         if fault is None:
             return "250 2.0.0 kept"
         await connection.meet(fault)
@@ -188,9 +211,9 @@ class _Connection(SMTP):
             return
         await super()._handle_client()
 
-    async def _faulty(self, stage: Stage) -> bool:
+    async def _faulty(self, stage: Stage, recipients: str = "") -> bool:
         self._mail_server.said.append(stage)
-        fault = self._mail_server.due(stage)
+        fault = self._mail_server.due(stage, recipients)
         if fault is not None:
             await self.meet(fault)
         return fault is not None
@@ -220,7 +243,7 @@ class _Connection(SMTP):
             await super().smtp_RSET(arg)
 
     async def smtp_RCPT(self, arg: str | None) -> None:  # noqa: N802
-        if not await self._faulty("RCPT"):
+        if not await self._faulty("RCPT", arg or ""):
             await super().smtp_RCPT(arg)
 
     async def smtp_DATA(self, arg: str) -> None:  # noqa: N802
