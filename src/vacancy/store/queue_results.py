@@ -114,13 +114,29 @@ def _take_note(tx: Tx, now: datetime, taken: Sequence[tuple[Due, Sent]]) -> Sequ
     alerts = sorted((due for due, _ in taken if due.kind == Kind.ALERT), key=lambda due: due.subscription_id)
     if alerts:
         tx.write(_TOLD, [{"who": due.subscription_id, "at": now, "event": due.open_event_id} for due in alerts])
-    tx.write(_SENT, [
+    written = tx.write(_SENT, [
         {"id": due.notification_id, "at": now, "message_id": sent.message_id[:200], "why": _result(due, sent)}
         for due, sent in taken
     ])  # fmt: skip
-    tx.write(_NOTE, [_sent_note(due, now) for due, _ in taken])
+    notes = [_sent_note(due, now) for due, _ in taken]
+    notes = notes if written == len(taken) else _not_noted_yet(tx, notes)
+    if notes:
+        tx.write(_NOTE, notes)
     _blank_the_ended(tx, [due for due, _ in taken])
     return _pause_the_full(tx, now, [due.subscription_id for due in alerts])
+
+
+def _not_noted_yet(tx: Tx, notes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Somebody else may have sent it as well, and our own word may be here already: its commit's answer was lost."""
+    e = subscription_events.c
+    found = tx.execute(
+        select(e.event_type, e.payload).where(
+            e.subscription_id.in_([note["subscription_id"] for note in notes]),
+            e.event_type.in_({note["event_type"] for note in notes}),
+        )
+    )
+    known = {(kind, payload.get("notificationId")) for kind, payload in found if payload}
+    return [note for note in notes if (note["event_type"], note["payload"]["notificationId"]) not in known]
 
 
 def _result(due: Due, sent: Sent) -> Mapping[str, Any]:
@@ -130,7 +146,7 @@ def _result(due: Due, sent: Sent) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _sent_note(due: Due, now: datetime) -> Mapping[str, Any]:
+def _sent_note(due: Due, now: datetime) -> dict[str, Any]:
     about = {"notificationId": due.notification_id, "channel": due.contact_type}
     if due.open_event_id is not None:
         about["openEventId"] = due.open_event_id
