@@ -13,6 +13,7 @@ from typing import Final, Literal
 import structlog
 
 from vacancy.clock import Clock
+from vacancy.errors import StoreError
 
 FIRST_RESTART_S: Final = 1.0
 LONGEST_RESTART_S: Final = 60.0
@@ -110,36 +111,44 @@ class Runner:
                 watcher.cancel()
 
     async def _supervise(self, loop: Loop) -> None:
-        delay = FIRST_RESTART_S
+        delay, waits = FIRST_RESTART_S, False
         try:
             while not self.stop.requested:
                 self._states[loop.name] = "running"
                 began = self._clock.monotonic()
-                if await self._ran_to_its_end(loop):
+                fault = await self._fault_of(loop)
+                if fault is None:
                     return
                 if self._clock.monotonic() - began >= RAN_WELL_S:
-                    delay = FIRST_RESTART_S
+                    delay, waits = FIRST_RESTART_S, False
                 self._states[loop.name] = "restarting"
+                if isinstance(fault, StoreError):
+                    # No fault of the loop's: its database is away, and will not come back later for being asked again.
+                    if not waits:
+                        _log.warning("loop waits for the database", loop=loop.name, trouble=str(fault))
+                    waits = True
+                    await self.stop.wait(FIRST_RESTART_S)
+                    continue
+                _log.error("loop crashed", loop=loop.name, exc_info=fault)
                 _log.info("loop starts again", loop=loop.name, in_s=delay)
                 await self.stop.wait(delay)
-                delay = min(delay * 2, LONGEST_RESTART_S)
+                delay, waits = min(delay * 2, LONGEST_RESTART_S), False
         finally:
             self._states[loop.name] = "stopped"
 
-    async def _ran_to_its_end(self, loop: Loop) -> bool:
+    async def _fault_of(self, loop: Loop) -> BaseException | None:
+        """What ended it before its time; None if it has nothing left to do."""
         try:
             await loop.run(self.stop)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
             # Something inside the loop was cancelled, not the loop: to end here would be to end in silence.
-            _log.exception("loop crashed", loop=loop.name)
-            return False
-        except Exception:  # noqa: BLE001 - the one boundary: whatever a loop raises, it is logged and starts again
-            _log.exception("loop crashed", loop=loop.name)
-            return False
-        return True
+            return cancelled
+        except Exception as fault:  # noqa: BLE001 - the one boundary: whatever a loop raises, it starts again
+            return fault
+        return None
 
     def _on_signal(self) -> None:
         if self.stop.requested:

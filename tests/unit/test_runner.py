@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.support.clock import ManualClock, settle
 
+from vacancy.errors import StoreError
 from vacancy.runner import Loop, Runner, Stop
 
 
@@ -70,6 +71,32 @@ def test_a_loop_that_ran_well_for_a_minute_starts_at_one_second_again() -> None:
             runner.stop.request()
             await running
         assert starts == [0, 1, 3, 64, 66]
+
+    played(play)
+
+
+def test_a_loop_whose_database_is_away_waits_a_second_at_a_time_and_says_so_once() -> None:
+    async def play(clock: ManualClock) -> None:
+        starts: list[float] = []
+
+        async def asking(stop: Stop) -> None:
+            starts.append(clock.monotonic())
+            if len(starts) <= 10:
+                raise StoreError("the database does not answer: connection refused")
+            await stop.wait()
+
+        runner = Runner(clock, [Loop("a", asking)])
+        with capture_logs() as logs:
+            running = asyncio.create_task(runner.run())
+            await settle()
+            assert runner.health() == {"a": "restarting"}
+            await clock.advance(10)
+            assert runner.health() == {"a": "running"}
+            runner.stop.request()
+            assert await running == 0
+        assert starts == list(range(11))
+        told = [(line["log_level"], line["event"]) for line in logs if line["event"] != "stopping"]
+        assert told == [("warning", "loop waits for the database")]
 
     played(play)
 

@@ -154,7 +154,8 @@ class Store:
         """Ring our bells for what other processes committed, until cancelled. Polling stays the truth beneath."""
         name = "vacancy.store.sqlite_listener" if self.is_sqlite else "vacancy.store.postgres_listener"
         module = importlib.import_module(name)
-        await module.listen(self.url, self.clock, lambda bell: self.bells[bell].ring())
+        with self._speaking_plainly():
+            await module.listen(self.url, self.clock, lambda bell: self.bells[bell].ring())
 
     def close(self) -> None:
         self._write_threads.close()
