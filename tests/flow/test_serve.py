@@ -3,106 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
 
-import aiohttp
 import pytest
 from sqlalchemy import select
 
 from tests.simulator.harness import Rig, running
+from tests.support.houses import CAMPUS, TERM, Person, environment, house, link_in
 from vacancy.clock import SystemClock
-from vacancy.store import outbox
 from vacancy.store.engine import Store
 from vacancy.store.schema import open_event_notifications
-
-TERM, CAMPUS = "12025", "NB"
-_PATIENCE_S = 30.0
-
-
-def environment(rig: Rig, database_url: str) -> dict[str, str]:
-    return {
-        **os.environ,
-        "VACANCY_DATABASE_URL": database_url,
-        "VACANCY_SECRET_KEY": "a key for tests",
-        "VACANCY_LOG_FORMAT": "json",
-        "VACANCY_LOG_LEVEL": "debug",
-        "VACANCY_WEB__PORT": "0",
-        "VACANCY_SOC__BASE_URL": rig.simulator.base_url,
-        "VACANCY_SOC__TERMS": TERM,
-        "VACANCY_SOC__CAMPUSES": CAMPUS,
-        "VACANCY_SOC__INTERVAL_S": "0.2",
-        "VACANCY_SOC__JITTER": "0",
-    }
-
-
-class Person:
-    """Somebody with a browser, and the mails of the house's outbox in view."""
-
-    def __init__(self, base: str, session: aiohttp.ClientSession, store: Store) -> None:
-        self._base, self._session, self._store = base, session, store
-        self.secrets: list[str] = []  # what must not stand in any log
-
-    async def ask(self, method: str, path: str, **options: Any) -> Any:
-        async with self._session.request(method, f"{self._base}{path}", **options) as answer:
-            assert answer.status < 300, await answer.text()
-            return await answer.json() if "json" in answer.content_type else await answer.text()
-
-    async def until(self, found: Callable[[], Any]) -> Any:
-        """As a person reloads a page."""
-        async with asyncio.timeout(_PATIENCE_S):
-            while not (seen := await asyncio.to_thread(found)):
-                await asyncio.get_running_loop().run_in_executor(None, self._store.read_now, outbox.latest, 1)
-            return seen
-
-    def mail(self, template: str) -> Any:
-        mails = self._store.read_now(outbox.latest, 10)
-        return next((kept for kept in mails if kept.mail.template_id == template), None)
-
-    async def fresh(self) -> None:
-        async with asyncio.timeout(_PATIENCE_S):
-            while [each["state"] for each in (await self.ask("GET", "/api/targets"))["items"]] != ["fresh"]:
-                await asyncio.to_thread(self._store.read_now, outbox.latest, 1)
-
-
-@asynccontextmanager
-async def house(rig: Rig, database_url: str) -> AsyncIterator[Person]:
-    """`vacancy serve` in a process of its own; it must end well when it is asked to."""
-    serving = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "vacancy", "serve", env=environment(rig, database_url), stderr=asyncio.subprocess.PIPE
-    )
-    store = Store(database_url, SystemClock())
-    try:
-        base = await asyncio.wait_for(_address(serving), _PATIENCE_S)
-        async with aiohttp.ClientSession() as session:
-            person = Person(base, session, store)
-            yield person
-    finally:
-        store.close()
-        serving.terminate()
-        _, said = await asyncio.wait_for(serving.communicate(), _PATIENCE_S)
-    assert serving.returncode == 0, said.decode()
-    assert b"vacancy.pipeline.fanout" in said
-    assert [secret for secret in person.secrets if secret.encode() in said] == []
-
-
-async def _address(serving: asyncio.subprocess.Process) -> str:
-    assert serving.stderr is not None
-    async for line in serving.stderr:
-        if b"listens on" in line:
-            return line.decode().rpartition(" ")[2].strip()
-    raise AssertionError("it ended before it listened")
-
-
-def link_in(mail: Any, path: str) -> str:
-    found = re.search(rf"http://[^ \n]*({path}\?token=[A-Za-z0-9_.\-]+)", mail.mail.text)
-    assert found is not None, mail.mail.text
-    return found[1]
 
 
 @pytest.mark.timeout(120)
@@ -134,9 +44,12 @@ def test_subscribe_confirm_a_seat_opens_the_mail_is_there_within_a_second_and_it
     async def play() -> None:
         async with (
             running(scale=0.01, terms=[TERM], campuses=[CAMPUS]) as rig,
-            house(rig, database_url) as person,
+            house(environment(rig, database_url, log_level="debug"), database_url) as person,
         ):
             await story(person, rig)
+            said = person.said
+        assert any("vacancy.pipeline.fanout" in line for line in said)
+        assert [secret for secret in person.secrets if any(secret in line for line in said)] == []
 
     asyncio.run(play())
     store = Store(database_url, SystemClock())
