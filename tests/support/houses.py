@@ -59,19 +59,25 @@ class Person:
             return answer.status, await answer.json()
 
     async def until(self, found: Callable[[], Any]) -> Any:
-        """As a person reloads a page."""
+        """Looks again whenever something was committed, by whomever."""
         async with asyncio.timeout(PATIENCE_S):
             while not (seen := await asyncio.to_thread(found)):
-                await asyncio.to_thread(self.store.read_now, outbox.latest, 1)
+                await self.a_moment()
             return seen
 
-    async def until_ready(self, ready: bool = True) -> Any:
-        """What `/readyz` says then."""
+    async def until_ready(self, status: int) -> Any:
+        """What `/readyz` says with this status."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                status, answer = await self.try_to("GET", "/readyz")
-                if (status == 200) is ready:
+                answered, answer = await self.try_to("GET", "/readyz")
+                if answered == status:
                     return answer
+                await self.a_moment()
+
+    async def a_moment(self) -> None:
+        """Until somebody commits something, or a little later."""
+        bell = self.store.bells[bells.NOTIFICATIONS]
+        await bell.wait(bell.rings, self.store.clock, 0.1)
 
     def mail(self, template: str) -> Any:
         mails = self.store.read_now(outbox.latest, 10)
@@ -80,11 +86,7 @@ class Person:
     async def fresh(self) -> None:
         async with asyncio.timeout(PATIENCE_S):
             while {each["state"] for each in (await self.ask("GET", "/api/targets"))["items"]} != {"fresh"}:
-                await self._a_moment()
-
-    async def _a_moment(self) -> None:
-        bell = self.store.bells[bells.NOTIFICATIONS]
-        await bell.wait(bell.rings, self.store.clock, 0.25)
+                await self.a_moment()
 
     def log(self, event: str) -> list[Mapping[str, Any]]:
         """The lines about this so far."""
