@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from email import message_from_bytes
 from typing import Final
 
@@ -16,26 +16,13 @@ import pytest
 from tests.flow.deliver_victim import MOMENTS
 from tests.simulator.harness import until
 from tests.support.mail_server import MailServer, Received
-from tests.support.nursery import Nursery, mail_settings, open_nursery
+from tests.support.nursery import Nursery, mail_settings
 from tests.support.scenes import Scene
 from vacancy.pipeline.deliver import IN_FLIGHT
 
 KILLS: Final = 100
 CROWD: Final = 2000
 _PATIENCE_S: Final = 120.0
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with open_nursery() as opened:
-        yield opened
-
-
-@pytest.fixture
-def scene(database_url: str) -> Iterator[Scene]:
-    made = Scene(database_url)
-    yield made
-    made.close()
 
 
 def recipients(mails: Sequence[Received]) -> Counter[str]:

@@ -243,7 +243,7 @@ def test_every_word_about_a_source_makes_a_mail(
     settings = Settings()
     kit = Kit(settings, clock, Dice(1), Client(clock, user_agent="test"), store, people.desk.secret.derive)
     mail = build_email(kit)
-    courier = make_courier(store, source, people, mail)  # type: ignore[arg-type]
+    courier = make_courier(store, source, people, mail)
     herald = Herald(store, clock, [Ear(mail, "ops@example.com")])
 
     def goes_on() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.lists import Lists
 from tests.support.waiting import People
-from vacancy.channels.base import Pace
+from vacancy.channels.base import Channel, Pace
 from vacancy.metrics import Metrics
 from vacancy.model.messages import Blocked, Outcome, Parcel, Sent
 from vacancy.pipeline.deliver import Courier, Office
@@ -63,7 +63,7 @@ class Script:
         return [parcel.person.contact.partition("@")[0] for parcel in self.parcels]
 
 
-def make_courier(store: Store, source: Lists, people: People, channel: Script, **tries: Any) -> Courier:
+def make_courier(store: Store, source: Lists, people: People, channel: Channel, **tries: Any) -> Courier:
     policy = replace(source.policy, time_zone="America/New_York")
     office = Office(
         store, store.clock, Metrics(), people.desk, Parcels(BASE, Links(people.desk.secret, store.clock)),

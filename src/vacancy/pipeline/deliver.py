@@ -90,12 +90,19 @@ class Courier:
             taken = await self._turn(stop)
             idle = self.breaker.is_open or (taken is not None and taken.found_nothing)
             if idle and not self._out and not self._done:
+                await self._mind_the_breaker()  # nobody comes after us who would say that the trouble is over
                 return
             if not self._goes_on(taken):
                 await self._rest(stop, heard, taken)
 
     async def _turn(self, stop: Stop) -> Taken | None:
         """One transaction, if there is anything to do. None if the database did not answer: nothing is lost by that."""
+        try:
+            if self._in_trouble is None:
+                await self._take_up_trouble()
+        except StoreError as trouble:
+            self._not_in_touch(trouble)
+            return None
         await self._mind_the_breaker()
         room = 0 if stop.requested else self._room()
         done, self._done = self._done, []
@@ -201,8 +208,6 @@ class Courier:
     async def _keep_in_touch(self) -> None:
         """Our locks are renewed in good time; after the database was away, what we took without knowing is let go."""
         now = self._clock.monotonic()
-        if self._in_trouble is None:
-            await self._take_up_trouble()
         if self._lost_touch:
             in_hand = [each.due.notification_id for each, _ in self._out.values()]
             in_hand += [each.due.notification_id for each in self._done]
