@@ -77,7 +77,7 @@ class Room:
         self.people.desk = Desk(rules, SECRET, {"telegram": channel}, lambda name: source if name == "soc" else None)
         self.chat = Chat(self.store, self.people.desk, BASE)
         self.links = telegram_link.build(self.kit)
-        self.courier = make_courier(self.store, source, self.people, channel)  # type: ignore[arg-type]
+        self.courier = make_courier(self.store, source, self.people, channel)
 
     async def _moved(self, before: str, after: str) -> None:
         await self.chat.moved(before, after)

@@ -66,6 +66,7 @@ def schema(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     store.close()
 
 
+@pytest.mark.timeout(600)
 def test_every_answer_is_one_that_is_told_of(schema: Any) -> None:
     asked = 0
     for path, item in schema.raw_schema["paths"].items():
@@ -75,6 +76,7 @@ def test_every_answer_is_one_that_is_told_of(schema: Any) -> None:
     assert asked > 20 * _EXAMPLES
 
 
+@pytest.mark.timeout(600)
 def test_whoever_has_subscribed_goes_on_as_the_links_say(schema: Any) -> None:
     """With the tokens of real subscriptions: they are looked at, changed and left, rightly and wrongly."""
     met: Counter[tuple[str, int]] = Counter()

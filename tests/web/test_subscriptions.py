@@ -228,7 +228,7 @@ def test_every_bad_value_is_named_at_once(sqlite_app: FastAPI) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["nobody", "ada@example", "a" * 257, "a b@example.com", "@example.com", "ada@@example.com"]
+    "value", ["nobody", "ada@example", "a" * 255, "a b@example.com", "@example.com", "ada@@example.com"]
 )
 def test_a_contact_that_is_none(app: FastAPI, house: House, value: str) -> None:
     error = refused(subscribe(app, contactValue=value), 400, "invalid_contact")

@@ -108,13 +108,6 @@ class WishAsked(Asked):
     client_context: dict[str, Any] | None = Field(default=None, description="Kept, and never shown again.")
     discord: dict[str, Any] | None = Field(default=None, description="The same, for what a Discord client knows.")
 
-    @field_validator("contact_value")
-    @classmethod
-    def _is_no_essay(cls, value: str, info: ValidationInfo) -> str:
-        if len(value) > _LONGEST_ADDRESS and info.data.get("contact_type") not in _LONG_TYPES:
-            raise ValueError(f"must be at most {_LONGEST_ADDRESS} characters")
-        return value
-
     @field_validator("client_context", "discord")
     @classmethod
     def _is_small(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -141,6 +134,13 @@ class WishAsked(Asked):
 class SubscribeAsked(WishAsked):
     contact_type: ContactType
     contact_value: ContactValue
+
+    @field_validator("contact_value")
+    @classmethod
+    def _is_no_essay(cls, value: str, info: ValidationInfo) -> str:
+        if len(value) > _LONGEST_ADDRESS and info.data.get("contact_type") not in _LONG_TYPES:
+            raise ValueError(f"must be at most {_LONGEST_ADDRESS} characters")
+        return value
 
 
 class LinkAsked(WishAsked):
