@@ -108,7 +108,7 @@ def check_the_moment(moment: str, taken: int, acked: int) -> None:
         assert acked == 0
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_a_hundred_kills_at_random_under_load(scene: Scene, database_url: str, nursery: Nursery) -> None:
     """Two couriers at all times. Each sends from an address of its own: a repetition tells whose death it was."""
     a_crowd(scene, CROWD)
