@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from tests.support.chat_rooms import ADA, EIGHT, EVE, SEVEN, Room, play, until
+from tests.support.chat_rooms import ADA, EIGHT, EVE, SEVEN, Room, play
 from tests.support.clock import ManualClock
-from vacancy.channels.telegram import bot_api
-from vacancy.errors import StoreError
 from vacancy.model.subscriptions import Preferences, Status
-from vacancy.pipeline.switchboard import LEASE_S, LOOK_EVERY_S, RENEW_EVERY_S
-from vacancy.runner import Stop
-from vacancy.store import listening
 from vacancy.store.engine import Store
-from vacancy.store.schema import chat_links, open_event_notifications
+from vacancy.store.schema import chat_links
 from vacancy.subscriptions import chat_links as links
-from vacancy.subscriptions import chats
 
 DAY_S = 86_400
 Play = Callable[[Callable[[Room], Awaitable[None]]], None]
@@ -30,10 +22,6 @@ Play = Callable[[Callable[[Room], Awaitable[None]]], None]
 @pytest.fixture
 def tell(store: Store, clock: ManualClock) -> Play:
     return lambda story: play(store, clock, story)
-
-
-def statuses(room: Room, chat: int) -> list[str]:
-    return [row.status for row in room.own(chat)]
 
 
 def test_the_whole_way_from_the_link_to_the_stop(tell: Play) -> None:
@@ -115,7 +103,7 @@ def test_a_link_is_good_for_one_chat_once(tell: Play) -> None:
         room.fake.follow(ADA, url)
         room.fake.follow(EVE, url)
         await room.heard()
-        assert statuses(room, ADA) == [Status.ACTIVE]
+        assert room.statuses(ADA) == [Status.ACTIVE]
         assert room.own(EVE) == []
         assert room.texts(EVE) == ["此链接已过期或已被使用。请重新获取：https://vacancy.example/subscribe"]
 
@@ -131,13 +119,13 @@ def test_the_same_update_again_has_the_same_answer_and_makes_nothing(tell: Play)
         first, *others = room.texts(ADA)
         assert first.startswith("You hear of it here")
         assert others == [first, first]
-        assert statuses(room, ADA) == [Status.ACTIVE]
+        assert room.statuses(ADA) == [Status.ACTIVE]
         # Whoever left is not brought back by an old link.
         room.fake.write(ADA, "/stop")
         room.fake.follow(ADA, url)
         await room.heard()
         assert room.last(ADA).text.startswith("This link is too old, or was used already.")
-        assert statuses(room, ADA) == [Status.UNSUBSCRIBED]
+        assert room.statuses(ADA) == [Status.UNSUBSCRIBED]
 
     tell(story)
 
@@ -148,7 +136,7 @@ def test_a_link_ends_after_a_day_and_is_pruned(tell: Play) -> None:
         room.clock.jump(DAY_S)
         room.fake.follow(ADA, in_time)
         await room.heard()
-        assert statuses(room, ADA) == [Status.ACTIVE]
+        assert room.statuses(ADA) == [Status.ACTIVE]
         room.clock.jump(1)
         room.fake.follow(ADA, late)
         await room.heard()
@@ -203,9 +191,9 @@ def test_a_garbled_code_and_a_source_that_went_away_are_answered(tell: Play) -> 
 def test_opening_a_link_confirms_what_the_chat_was_asked_to_confirm(tell: Play) -> None:
     async def story(room: Room) -> None:
         room.subscribe(ADA, EIGHT)
-        assert statuses(room, ADA) == [Status.PENDING]
+        assert room.statuses(ADA) == [Status.PENDING]
         await room.waits(ADA, SEVEN)
-        assert statuses(room, ADA) == [Status.ACTIVE, Status.ACTIVE]
+        assert room.statuses(ADA) == [Status.ACTIVE, Status.ACTIVE]
         await room.deliver()
         assert len(room.texts(ADA)) == 1  # nobody is asked to confirm what is confirmed
 
@@ -243,7 +231,7 @@ def test_what_a_chat_waits_for_is_listed_and_each_can_be_stopped(tell: Play) -> 
         room.fake.write(ADA, f"/stop_{two}")
         room.fake.write(ADA, f"/stop {two}")
         await room.heard()
-        assert statuses(room, ADA) == [Status.ACTIVE, Status.UNSUBSCRIBED]
+        assert room.statuses(ADA) == [Status.ACTIVE, Status.UNSUBSCRIBED]
         room.fake.write(ADA, "/stop")
         room.fake.write(ADA, "/stop")
         room.fake.write(ADA, "/list")
@@ -253,7 +241,7 @@ def test_what_a_chat_waits_for_is_listed_and_each_can_be_stopped(tell: Play) -> 
             "This chat waits for nothing, so there is nothing to stop.",
             "This chat waits for nothing. Choose something: https://vacancy.example/subscribe",
         ]
-        assert statuses(room, EVE) == [Status.ACTIVE]
+        assert room.statuses(EVE) == [Status.ACTIVE]
 
     tell(story)
 
@@ -347,7 +335,7 @@ def test_garbage_on_a_button_changes_nothing(tell: Play) -> None:
         *others, last = [toast for _, toast in room.fake.toasts]
         assert others == ["This button is not known any more."] * len(garbage)
         assert last == "This button belongs to somebody else."
-        assert statuses(room, ADA) == [Status.ACTIVE]
+        assert room.statuses(ADA) == [Status.ACTIVE]
 
     tell(story)
 
@@ -360,7 +348,7 @@ def test_an_old_button_of_what_has_ended_says_so(tell: Play) -> None:
         room.fake.press_data(ADA, 1, f"v:{number}")
         await room.heard()
         assert room.fake.toasts[0][1] == "This has ended already. Subscribe anew to hear of it."
-        assert statuses(room, ADA) == [Status.UNSUBSCRIBED]
+        assert room.statuses(ADA) == [Status.UNSUBSCRIBED]
 
     tell(story)
 
@@ -373,183 +361,13 @@ def test_a_number_that_anybody_typed_is_confirmed_by_a_press(tell: Play) -> None
         room.opens(7)
         await room.deliver()
         assert room.words(ADA) == ["Confirm"]
-        assert statuses(room, ADA) == [Status.PENDING, Status.PENDING]
+        assert room.statuses(ADA) == [Status.PENDING, Status.PENDING]
         room.fake.press(ADA, "Confirm")
         await room.heard()
-        assert statuses(room, ADA) == [Status.ACTIVE, Status.ACTIVE]
+        assert room.statuses(ADA) == [Status.ACTIVE, Status.ACTIVE]
         assert room.last(ADA).text == "Confirmed. You hear the moment it opens: 12025|NB:00007."
         room.clock.pass_time(2)
         await room.deliver()
         assert room.last(ADA).text.startswith("Open: ")
-
-    tell(story)
-
-
-# Leaving and moving
-
-
-def test_whoever_blocks_the_bot_waits_for_nothing_any_more_and_may_come_back(tell: Play) -> None:
-    async def story(room: Room) -> None:
-        await room.waits(ADA, SEVEN)
-        await room.waits(EVE, SEVEN)
-        room.opens(7)
-        room.fake.block(ADA)
-        await room.heard()
-        (row,) = room.own(ADA)
-        assert (row.status, row.contact_value) == (Status.UNSUBSCRIBED, None)
-        await room.deliver()
-        assert [len(room.texts(chat)) for chat in (ADA, EVE)] == [1, 2]
-        await room.waits(ADA, SEVEN)
-        assert statuses(room, ADA) == [Status.UNSUBSCRIBED, Status.ACTIVE]
-
-    tell(story)
-
-
-GROUP, SUPERGROUP = -700, -1_000_000_000_700
-
-
-@pytest.mark.parametrize("told_by", ["an update", "the channel"])
-def test_a_group_that_becomes_a_supergroup_takes_all_along(tell: Play, told_by: str) -> None:
-    async def story(room: Room) -> None:
-        await room.waits(GROUP, SEVEN)
-        room.opens(7)
-        room.fake.migrate(GROUP, SUPERGROUP)
-        if told_by == "an update":
-            await room.heard()
-        await room.deliver()
-        assert len(room.texts(SUPERGROUP)) == 1
-        assert room.own(GROUP) == []
-        (row,) = room.own(SUPERGROUP)
-        assert (row.status, row.is_verified, row.contact_value) == (Status.ACTIVE, True, str(SUPERGROUP))
-        assert hashes(room) == {room.contact(SUPERGROUP).hash}
-        # Told by both, and again: once is enough.
-        await room.heard()
-        await room.chat.moved(str(GROUP), str(SUPERGROUP))
-        await room.deliver()
-        room.fake.press(SUPERGROUP, "Stop")
-        await room.heard()
-        assert statuses(room, SUPERGROUP) == [Status.UNSUBSCRIBED]
-        assert len(room.texts(SUPERGROUP)) == 1
-
-    tell(story)
-
-
-def hashes(room: Room) -> set[str]:
-    return set(room.store.read_now(lambda tx: tx.execute(select(open_event_notifications.c.contact_hash)).scalars()))
-
-
-def test_both_wait_for_the_same_and_one_goes_on_and_is_told_once(tell: Play) -> None:
-    async def story(room: Room) -> None:
-        await room.waits(GROUP, SEVEN)
-        await room.waits(SUPERGROUP, SEVEN)
-        room.opens(7)
-        room.fake.migrate(GROUP, SUPERGROUP)
-        await room.heard()
-        await room.deliver()
-        assert statuses(room, GROUP) == [Status.UNSUBSCRIBED]
-        assert statuses(room, SUPERGROUP) == [Status.ACTIVE]
-        assert [text.startswith("Open: ") for text in room.texts(SUPERGROUP)] == [False, True]
-
-    tell(story)
-
-
-@pytest.mark.parametrize(("told", "silent"), [(GROUP, SUPERGROUP), (SUPERGROUP, GROUP)])
-def test_what_was_told_to_either_before_the_move_is_not_told_again_after_it(tell: Play, told: int, silent: int) -> None:
-    async def story(room: Room) -> None:
-        await room.waits(GROUP, SEVEN)
-        await room.waits(SUPERGROUP, "course/01:198:111")
-        room.store.write_now(_silence, room, silent)
-        room.opens(7)
-        await room.deliver()
-        assert [alerts(room, chat) for chat in (told, silent)] == [1, 0]
-        room.fake.migrate(GROUP, SUPERGROUP)
-        await room.heard()
-        before = alerts(room, SUPERGROUP)
-        room.fake.write(SUPERGROUP, "/snooze off")
-        await room.heard()
-        room.clock.pass_time(2)
-        await room.deliver()
-        assert alerts(room, SUPERGROUP) == before
-        room.closes()
-        room.opens(7)
-        await room.deliver()
-        assert alerts(room, SUPERGROUP) == before + 1
-
-    tell(story)
-
-
-def alerts(room: Room, chat: int) -> int:
-    return len([text for text in room.texts(chat) if text.startswith("Open: ")])
-
-
-def _silence(tx: Any, room: Room, chat: int) -> None:
-    chats.snooze_all(tx, room.people.desk, room.contact(chat), timedelta(hours=1))
-
-
-def test_a_number_that_waited_for_its_confirmation_is_confirmed_by_the_group_that_it_was(tell: Play) -> None:
-    async def story(room: Room) -> None:
-        await room.waits(GROUP, SEVEN)
-        room.subscribe(SUPERGROUP, SEVEN)
-        room.fake.migrate(GROUP, SUPERGROUP)
-        await room.heard()
-        assert (statuses(room, GROUP), statuses(room, SUPERGROUP)) == ([Status.UNSUBSCRIBED], [Status.ACTIVE])
-
-    tell(story)
-
-
-# Trouble
-
-
-def test_a_database_that_is_away_costs_no_update(tell: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story(room: Room) -> None:
-        url = await room.link(SEVEN)
-        room.fake.follow(ADA, url)
-        failures = iter(range(6))
-        write = room.store.write
-
-        def write_or_fail(fn: Any, *args: Any, **kwargs: Any) -> Any:
-            if fn is links.claim and next(failures, None) is not None:
-                return _fail()
-            return write(fn, *args, **kwargs)
-
-        monkeypatch.setattr(room.store, "write", write_or_fail)
-        stop = Stop(room.clock)
-        running = asyncio.create_task(room.switchboard().run(stop))
-        async with asyncio.timeout(30):
-            while room.fake.unconfirmed:
-                await room.clock.advance(0.5)
-        stop.request()
-        await running
-        assert statuses(room, ADA) == [Status.ACTIVE]
-
-    tell(story)
-
-
-async def _fail() -> None:
-    raise StoreError("the database does not answer: it is away")
-
-
-def test_whoever_lost_the_lease_hangs_up_and_stands_by_until_it_is_free(tell: Play) -> None:
-    async def story(room: Room) -> None:
-        bot = bot_api(room.kit).mark
-        stop = Stop(room.clock)
-        running = asyncio.create_task(room.switchboard().run(stop))
-        room.fake.write(ADA, "/start")
-        await until(lambda: room.fake.unconfirmed == 0)
-        room.clock.jump(LEASE_S)
-        assert room.store.write_now(listening.take, bot, "another", LEASE_S, lambda _holder: False)
-        polls = len(room.fake.records)
-        await room.clock.advance(RENEW_EVERY_S)
-        await until(lambda: room.clock.sleepers == 1)
-        room.fake.write(ADA, "/help")
-        await room.clock.advance(LOOK_EVERY_S)
-        await until(lambda: room.clock.sleepers == 1)
-        assert (room.fake.unconfirmed, len(room.fake.records)) == (1, polls)
-        room.store.write_now(listening.give_up, bot, "another")
-        await room.clock.advance(LOOK_EVERY_S)
-        await until(lambda: room.fake.unconfirmed == 0)
-        assert len(room.texts(ADA)) == 2
-        stop.request()
-        await running
 
     tell(story)

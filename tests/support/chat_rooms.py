@@ -112,6 +112,9 @@ class Room:
         contact = self.contact(chat)
         return list(self.store.write_now(lambda tx: _of(tx, contact)))
 
+    def statuses(self, chat: int) -> list[str]:
+        return [row.status for row in self.own(chat)]
+
     def contact(self, chat: int) -> Contact:
         return read_contact(SECRET, self.people.desk.channel("telegram"), str(chat))
 
