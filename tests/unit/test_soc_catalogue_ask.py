@@ -206,8 +206,7 @@ def test_a_simulated_campus_is_taken_in_whole(store: Store, clock: ManualClock) 
             taken(await store.write(catalogue.swap, clock.now(), answer))
             before = answer.observed_at - timedelta(seconds=1)
             flips = await store.read(section_status.flips_since, "12025", "NB", before)
-            assert flips.opened == frozenset()
-            assert flips.closed == {flipped}
+            assert (flips.opened, flips.closed) == (frozenset(), frozenset({flipped}))
         finally:
             await client.close()
             await simulator.stop()
