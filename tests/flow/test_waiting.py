@@ -260,6 +260,24 @@ def test_who_left_hears_nothing_and_what_waited_is_skipped(hand: Hand, people: P
     assert [row.status for row in people.queue()] == ["skipped"]
 
 
+def test_who_does_not_wish_to_hear_of_openings_hears_of_none_until_it_does(hand: Hand, people: People) -> None:
+    """Such a wish comes by an import alone."""
+    ada = people.subscribe("ada", SEVEN, notify_on=("waitlist",)).subscription.subscription_id
+    opens(hand, 7)
+    assert people.fan_out() == 0
+    people.change(ada, notify_on=("open",))
+    assert [row.who for row in people.live()] == [ada]
+
+
+def test_who_knows_that_it_is_open_is_not_told_again(hand: Hand, people: People) -> None:
+    ada = people.subscribe("ada", SEVEN).subscription.subscription_id
+    people.store.write_now(lambda tx: rows.change(tx, tx.now(), ada, last_known_section_status="Open"))
+    opens(hand, 7)
+    assert people.fan_out() == 0
+    people.change(ada, max_notifications=5)
+    assert people.live() == []
+
+
 # Both at the very moment of the edge.
 
 

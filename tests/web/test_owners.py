@@ -251,6 +251,14 @@ def test_whoever_left_and_came_back_within_the_hour_has_one_good_link(app: FastA
     assert code(send(app, "POST", "/api/verify", {"token": token})) == (410, "link_expired")
 
 
+def test_whoever_left_before_the_mail_went_out_is_asked_anew(app: FastAPI, house: House) -> None:
+    told = subscribe(app).json()
+    leave(app, unsubscribeToken=told["unsubscribeToken"])
+    assert queued(house, "verification") == 0
+    subscribe(app)
+    assert queued(house, "verification") == 1
+
+
 def _mailed(tx: Tx) -> None:
     n = open_event_notifications
     tx.execute(update(n).where(n.c.kind == "verification").values(fanout_status="sent"))
