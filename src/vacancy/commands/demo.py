@@ -82,6 +82,7 @@ def _announce(simulator: Simulator) -> Callable[[str], None]:
         for each in (
             line,
             f"A make-believe university answers on {simulator.base_url}; seats there open and close.",
+            "Wait for a seat on /subscribe; the mails that would go out are on /outbox.",
             "The first opening shows within 20 s. Ctrl+C ends it.",
         ):
             ERR.print(each, soft_wrap=True)
