@@ -343,6 +343,7 @@ def _machine(store: Store, clock: ManualClock) -> Iterator[type[Lives]]:
     yield type("LivesHere", (Lives,), {"store": store, "clock": clock})
 
 
+@pytest.mark.timeout(3600)
 def test_lives(store: Store, clock: ManualClock, request: pytest.FixtureRequest) -> None:
     given: Any = {"max_examples": 60, "stateful_step_count": 40}
     with _machine(store, clock) as machine:
