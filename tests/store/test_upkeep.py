@@ -18,7 +18,7 @@ from vacancy.model.availability import Complete
 from vacancy.pipeline.upkeep import Upkeep
 from vacancy.runner import Stop
 from vacancy.settings_sections import RetentionSettings
-from vacancy.store import events, house, migrate, upkeep
+from vacancy.store import events, house, migrate, troubles, upkeep
 from vacancy.store.engine import Store
 from vacancy.store.schema import availability, targets
 
@@ -63,6 +63,15 @@ def test_an_event_from_a_clock_that_was_wrong_takes_no_other_with_it_and_keeps_n
     assert read_all(store, 0) == last
     assert store.read_now(house.recall, events.PRUNED_TO) == str(after[-1])
     assert old < last
+
+
+def test_a_trouble_that_is_over_is_forgotten_and_one_that_lasts_is_not(store: Store, clock: ManualClock) -> None:
+    for name in ("disk", "polling"):
+        store.write_now(lambda tx, name=name: troubles.begin(tx, tx.now(), name, "what"))
+    store.write_now(lambda tx: troubles.end(tx, tx.now(), "disk"))
+    clock.jump(86_400 * 31)
+    run_upkeep(store, clock)
+    assert [each.name for each in store.read_now(troubles.all_of)] == ["polling"]
 
 
 def test_a_closed_item_is_forgotten_but_its_episodes_are_not(store: Store, clock: ManualClock) -> None:

@@ -11,7 +11,16 @@ import structlog
 from vacancy.model.terms import is_over
 from vacancy.runner import Stop
 from vacancy.settings_sections import RetentionSettings
-from vacancy.store import availability, events, idempotency, notifications, outbox, section_status, subscriptions
+from vacancy.store import (
+    availability,
+    events,
+    idempotency,
+    notifications,
+    outbox,
+    section_status,
+    subscriptions,
+    troubles,
+)
 from vacancy.store import upkeep as store_upkeep
 from vacancy.store.engine import Store, Tx
 from vacancy.subscriptions import chat_links
@@ -56,6 +65,7 @@ def prune(tx: Tx, retention: RetentionSettings) -> int:
         + section_status.prune(tx, old_events, _BITE)
         + notifications.prune(tx, old_events, _BITE)
         + outbox.prune(tx, old_events, _BITE)
+        + troubles.prune(tx, old_events)
         + _end_subscriptions(tx, now, retention)
     )
 
