@@ -66,8 +66,8 @@ def test_an_event_from_a_clock_that_was_wrong_takes_no_other_with_it_and_keeps_n
 
 
 def test_a_trouble_that_is_over_is_forgotten_and_one_that_lasts_is_not(store: Store, clock: ManualClock) -> None:
-    for name in ("disk", "polling"):
-        store.write_now(lambda tx, name=name: troubles.begin(tx, tx.now(), name, "what"))
+    store.write_now(lambda tx: troubles.begin(tx, tx.now(), "disk", "what"))
+    store.write_now(lambda tx: troubles.begin(tx, tx.now(), "polling", "what"))
     store.write_now(lambda tx: troubles.end(tx, tx.now(), "disk"))
     clock.jump(86_400 * 31)
     run_upkeep(store, clock)
