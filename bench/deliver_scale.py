@@ -1,4 +1,4 @@
-"""One, two and four processes that deliver from one queue on PostgreSQL, through a channel that takes 20 ms for each."""
+"""One, two and four processes that deliver from one queue on PostgreSQL, a channel of 20 ms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def _rate(scene: Scene, folder: Path, processes: int) -> float:
     scene.again()
     files = [folder / f"told-{processes}-{number}" for number in range(processes)]
     with ExitStack() as stack:
-        workers = [stack.enter_context(child("-m", "bench.deliver_scale", scene.store.url, str(file))) for file in files]
+        workers = [
+            stack.enter_context(child("-m", "bench.deliver_scale", scene.store.url, str(file))) for file in files
+        ]
         for worker in workers:
             assert worker.line() == "ready"
         began = time.perf_counter()

@@ -20,6 +20,7 @@ _BARE: Final = text(
     "WHERE topic = :topic AND status IN ('active', 'pending') AND last_known_section_status <> 'Open'"
 )
 
+
 def run() -> list[Row]:
     return [*_run(SQLITE, 0.55), *_run(POSTGRES, 0.75)]
 

@@ -33,7 +33,7 @@ def run() -> list[Row]:
 
 
 class _First:
-    """The mail channel, which notes when its first mail was taken, and takes no more: what follows is no matter here."""
+    """The mail channel, which notes when its first mail was taken; what follows is no matter here."""
 
     def __init__(self, channel: Channel) -> None:
         self.name, self.verifies, self.pace = channel.name, channel.verifies, channel.pace

@@ -8,7 +8,7 @@ learns of it, no subscription, no audit), and each is given the batch that suits
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from bench.scene import POSTGRES, SQLITE, AtOnce, Scene, drain, opened, plain_ds
 from vacancy.app import spare_the_collector
 from vacancy.pipeline.deliver import IN_FLIGHT
 from vacancy.store.engine import Store, Tx, connect_sqlite
-from vacancy.store.schema import open_event_notifications, open_events
+from vacancy.store.schema import open_events
 
 _MESSAGES: Final = {SQLITE: 10_000, POSTGRES: 6_000}
 _TURNS: Final = 3
@@ -176,9 +176,7 @@ def _fill(tx: Tx, event: int) -> None:
     tx.execute(text(
         "INSERT INTO open_event_notifications (open_event_id, subscription_id, dedupe_key, channel, contact_hash, "
         "fanout_status, fanout_attempts, created_at) "
-        "SELECT open_event_id, subscriptions.subscription_id, dedupe_key, contact_type, contact_hash, 'sent', 1, event_at "
-        "FROM open_events CROSS JOIN subscriptions WHERE dedupe_key LIKE 'past %'"
+        "SELECT open_event_id, subscriptions.subscription_id, dedupe_key, contact_type, contact_hash, 'sent', 1, "
+        "event_at FROM open_events CROSS JOIN subscriptions WHERE dedupe_key LIKE 'past %'"
     ))  # fmt: skip
     tx.execute(text("UPDATE open_events SET fanned_out_at = event_at WHERE dedupe_key LIKE 'past %'"))
-
-

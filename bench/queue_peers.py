@@ -41,12 +41,11 @@ def _of_sqlite(folder: Path) -> Iterator[Peer]:
 
 def _of_postgres(dsn: str) -> Iterator[Peer]:
     if _is_here("pgqueuer") and _is_here("asyncpg"):
-        best = max(_typical(lambda _, batch=batch: asyncio.run(_pgqueuer(dsn, 5000, batch))) for batch in _BATCHES)
-        yield Peer("pgqueuer's best batch", best, 1.0)
+        rates = [_typical(lambda _: asyncio.run(_pgqueuer(dsn, 5000, batch))) for batch in _BATCHES]  # noqa: B023
+        yield Peer("pgqueuer's best batch", max(rates), 1.0)
     if _is_here("procrastinate"):
-        best = max(_typical(lambda _, at_once=at_once: asyncio.run(_procrastinate(dsn, 500, at_once)))
-                   for at_once in (1, 20))  # fmt: skip
-        yield Peer("procrastinate", best, 15.0)
+        rates = [_typical(lambda _: asyncio.run(_procrastinate(dsn, 500, at_once))) for at_once in (1, 20)]  # noqa: B023
+        yield Peer("procrastinate", max(rates), 15.0)
 
 
 def _is_here(package: str) -> bool:
@@ -60,7 +59,7 @@ def _typical(rate: Callable[[int], float]) -> float:
 def _huey(path: Path, jobs: int) -> float:
     logging.getLogger("huey").setLevel(logging.ERROR)
     queue: Any = import_module("huey").SqliteHuey("bench", filename=str(path), fsync=True)
-    seen = []
+    seen: list[int] = []
     queued = queue.task()(seen.append)
     for number in range(jobs):
         queued(number)

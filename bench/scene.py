@@ -49,8 +49,7 @@ _FORGET: Final = (
     "DELETE FROM open_event_notifications WHERE open_event_id = :event",
     "DELETE FROM subscription_events",
     "UPDATE open_events SET fanned_out_at = NULL, fanout_topic = 0, fanout_after = 0 WHERE open_event_id = :event",
-    "UPDATE subscriptions SET notified_count = 0, last_known_section_status = 'Closed', last_notified_at = NULL "
-    "WHERE notified_count > 0",
+    "UPDATE subscriptions SET notified_count = 0, last_known_section_status = 'Closed' WHERE notified_count > 0",
 )
 
 

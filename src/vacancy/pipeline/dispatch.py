@@ -5,14 +5,15 @@ Taking is judging: a row is locked in the transaction that saw it open, wanted a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from vacancy.model.delivery import Decision, Drop, Due, Finished, Go, Truth, Wait
-from vacancy.model.messages import Kind
+from vacancy.model.messages import Dead, Kind
 from vacancy.pipeline.judge import Rules, judge
-from vacancy.store import openings, queue, queue_results, sending
+from vacancy.store import ids, openings, queue, queue_results, sending
 from vacancy.store.engine import Tx
 from vacancy.store.openings import OpeningFacts, Still
 from vacancy.store.queue_results import Aftermath, Tries
@@ -55,33 +56,54 @@ class Taken:
 
 
 def run_errand(tx: Tx, errand: Errand, rules: Rules, tries: Tries) -> Taken:
-    now = tx.now()
-    aftermath = queue_results.finish(tx, now, errand.worker, errand.done, tries) if errand.done else Aftermath()
-    if errand.room <= 0:
-        return Taken(aftermath=aftermath)
-    if sending.halt(tx) is not None:
+    with tx.together():
+        # Nothing opens or closes until the commit: an ack that did not see a close would hide what opens next.
+        ids.hold_edges_off(tx)
+        told = openings.ask_still(tx, queue_results.leads_of(errand.done))
+        now = tx.now()
+        stills = told()
+        lost = queue_results.write_down(tx, now, errand.worker, errand.done, tries, stills)
+        full = queue_results.ask_full(tx, errand.done)
+        if errand.room <= 0:
+            return Taken(aftermath=Aftermath(queue_results.pause(tx, now, full()), lost))
+        return _take(tx, errand, rules, tries, now, stills, full, lost)
+
+
+def _take(
+    tx: Tx, errand: Errand, rules: Rules, tries: Tries, now: datetime, stills: dict[int, Still | None],
+    full: Callable[[], list[tuple[int, str]]], lost: tuple[tuple[Due, Dead], ...],
+) -> Taken:  # fmt: skip
+    """Everything is asked before the first answer is looked at, as if nobody had to pause: almost nobody has."""
+    stopped = sending.ask_why(tx)
+    looked = queue.ask_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
+    aftermath = Aftermath(queue_results.pause(tx, now, full()), lost)
+    if stopped() is not None:
         return Taken(found_nothing=True, stopped=True, aftermath=aftermath)
-    rows = queue.find_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
+    rows = looked() if not aftermath.paused else _due(tx, errand, tries, now)
     if not rows and queue.notice_resets(tx, errand.channel):
-        rows = queue.find_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
+        rows = _due(tx, errand, tries, now)
     if not rows:
         return Taken(found_nothing=True, next_due_at=queue.next_due_at(tx, errand.channel), aftermath=aftermath)
-    stills = {lead: openings.still(tx, lead) for lead in {row.open_event_id for row in rows} if lead is not None}
+    leads = {row.open_event_id for row in rows if row.open_event_id is not None}
+    stills |= openings.ask_still(tx, leads - stills.keys())()
     decided = _decide(rows, stills, errand, rules, now)
     taken = [(row, decision) for row, decision in decided if isinstance(decision, Go)]
     drops = [(row, decision) for row, decision in decided if isinstance(decision, Drop)]
     queue.put_off(tx, [(row, decision) for row, decision in decided if isinstance(decision, Wait)])
     queue.drop(tx, drops)
     queue.lock(tx, now, errand.worker, [row for row, _ in taken])
-    leads = {row.open_event_id for row, _ in taken if row.open_event_id is not None}
-    for lead in leads - errand.known.keys():
+    for lead in {row.open_event_id for row, _ in taken if row.open_event_id is not None} - errand.known.keys():
         errand.known[lead] = openings.facts_of(tx, lead)
     return Taken(
         [InHand(row, stills.get(row.open_event_id or 0), _is_last(row)) for row, _ in taken],
         looked_at=len(rows),
         aftermath=_with_skipped(aftermath, drops),
-        dropped={status: sum(drop.status == status for _, drop in drops) for status in {d.status for _, d in drops}},
+        dropped=Counter(drop.status for _, drop in drops),
     )
+
+
+def _due(tx: Tx, errand: Errand, tries: Tries, now: datetime) -> list[Due]:
+    return queue.find_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
 
 
 def clear_up(tx: Tx, desk: Desk, aftermath: Aftermath) -> None:
@@ -100,7 +122,8 @@ def _decide(
     placed: dict[int, int] = {}
     decided: list[tuple[Due, Decision]] = []
     for row in rows:
-        due = replace(row, notified_count=row.notified_count + placed.get(row.subscription_id, 0))
+        taken = placed.get(row.subscription_id)
+        due = replace(row, notified_count=row.notified_count + taken) if taken else row
         still = stills.get(row.open_event_id) if row.open_event_id is not None else None
         truth = Truth(still.source, True, still.seen_at) if still else None
         decision = _rest(due, told, errand.contact_gap_s, now) or judge(due, truth, rules, now)

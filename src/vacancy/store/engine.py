@@ -33,14 +33,14 @@ T = TypeVar("T")
 _BUSY_TIMEOUT_S: Final = 10.0
 _READERS: Final = 4
 _POSTGRES_CONNECTIONS: Final = 8
-_DATABASE_TIME: Final = text("SELECT clock_timestamp()")
+_DATABASE_TIME: Final = "SELECT clock_timestamp()"
 _NOTIFY: Final = text("SELECT pg_notify('vacancy', :name)")
 
 
 class Tx:
     """One transaction. `now()` is the time by which leases, pauses and events go."""
 
-    __slots__ = ("_clock", "_now", "connection", "dialect", "rung")
+    __slots__ = ("_clock", "_now", "_pipeline", "_unanswered", "connection", "dialect", "rung")
 
     def __init__(self, connection: Connection, clock: Clock | None) -> None:
         self.connection = connection
@@ -48,29 +48,70 @@ class Tx:
         self.rung: set[str] = set()
         self._clock = clock
         self._now: datetime | None = None
+        self._pipeline: Any = None
+        self._unanswered = False
 
     def execute(
         self, statement: Executable, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> CursorResult[*tuple[Any, ...]]:
+        if self._pipeline is not None:
+            raise RuntimeError("SQLAlchemy waits for each answer: within `together` there are only prepared statements")
         return self.connection.execute(statement, parameters)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Prepared statements in here do not wait for each other's answers: on PostgreSQL most of what small statements
+        cost is the way there and back. On SQLite there is no way to go."""
+        if self.dialect != "postgresql" or self._pipeline is not None:
+            yield
+            return
+        driver: Any = self.connection.connection.driver_connection
+        with driver.pipeline() as self._pipeline:
+            try:
+                yield
+            finally:
+                self._pipeline = None
+
+    def post(self, statement: Prepared, rows: Sequence[Mapping[str, Any]]) -> None:
+        """The hot path's way, for what nobody counts."""
+        if rows:
+            self._run(statement, rows)
 
     def write(self, statement: Prepared, rows: Sequence[Mapping[str, Any]]) -> int:
         """The hot path's way: how many rows were written, all rows' counts together."""
+        return self.count(statement, rows)()
+
+    def count(self, statement: Prepared, rows: Sequence[Mapping[str, Any]]) -> Callable[[], int]:
+        """A write whose count is looked at later."""
+        if not rows:
+            return lambda: 0
+        cursor = self._run(statement, rows)
+        return lambda: self._counted(cursor)
+
+    def _counted(self, cursor: Any) -> int:
+        if self._pipeline is not None and self._unanswered:
+            self._pipeline.sync()
+            self._unanswered = False
+        return int(cursor.rowcount)
+
+    def read(self, statement: PreparedSelect, row: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The hot path's way: the rows as plain tuples."""
+        return self.ask(statement, row)()
+
+    def ask(self, statement: PreparedSelect, row: Mapping[str, Any]) -> Callable[[], list[tuple[Any, ...]]]:
+        """A question whose answer is looked at later, once, so that others may be asked meanwhile."""
+        cursor = self._run(statement, (row,))
+        return lambda: statement.rows(self.connection.dialect, cursor.fetchall())
+
+    def _run(self, statement: Prepared, rows: Sequence[Mapping[str, Any]]) -> Any:
         sql, parameters = statement.ready(self.connection.dialect)
         cursor = self.connection.connection.cursor()
         if len(rows) == 1:
             cursor.execute(sql, parameters(rows[0]))
         else:
             cursor.executemany(sql, list(map(parameters, rows)))
-        return cursor.rowcount
-
-    def read(self, statement: PreparedSelect, row: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The hot path's way: the rows as plain tuples."""
-        dialect = self.connection.dialect
-        sql, parameters = statement.ready(dialect)
-        cursor = self.connection.connection.cursor()
-        cursor.execute(sql, parameters(row))
-        return statement.rows(dialect, cursor.fetchall())
+        self._unanswered = True
+        return cursor
 
     def now(self) -> datetime:
         """The same moment through the whole transaction; on PostgreSQL the database's, which all machines share."""
@@ -85,8 +126,9 @@ class Tx:
         self.rung.add(name)
 
     def _database_time(self) -> datetime:
-        moment: datetime = self.connection.execute(_DATABASE_TIME).scalar_one()
-        moment = moment.astimezone(UTC)
+        cursor = self.connection.connection.cursor()
+        cursor.execute(_DATABASE_TIME)
+        moment: datetime = cursor.fetchall()[0][0].astimezone(UTC)
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, select
+from collections.abc import Callable
+from typing import Final
+
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from vacancy.store.engine import Tx
+from vacancy.store.prepared import PreparedSelect
 from vacancy.store.schema import house
+
+_RECALL: Final = PreparedSelect(select(house.c.value).where(house.c.name == bindparam("name")))
 
 
 def recall(tx: Tx, name: str) -> str | None:
-    value: str | None = tx.execute(select(house.c.value).where(house.c.name == name)).scalar()
-    return value
+    return ask(tx, name)()
+
+
+def ask(tx: Tx, name: str) -> Callable[[], str | None]:
+    """Its answer may wait."""
+    answer = tx.ask(_RECALL, {"name": name})
+    return lambda: next((row[0] for row in answer()), None)
 
 
 def remember(tx: Tx, name: str, value: str) -> None:

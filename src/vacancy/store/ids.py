@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from sqlalchemy import text
+from sqlalchemy import func, literal_column, select, text
 
 from vacancy.store.engine import Tx
+from vacancy.store.prepared import Prepared
 
 Numbered = Literal["open_events", "availability"]
 
@@ -17,7 +18,7 @@ _SEQUENCES: Final[dict[Numbered, str]] = {
 _LAST_OF_SQLITE: Final = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
 _NEXT_OF_POSTGRES: Final = text("SELECT nextval(CAST(:name AS regclass)) FROM generate_series(1, :count)")
 _ONE_EMITTER: Final = text("SELECT pg_advisory_xact_lock(7310592047)")
-_NO_EMITTER: Final = text("SELECT pg_advisory_xact_lock_shared(7310592047)")
+_NO_EMITTER: Final = Prepared(select(func.pg_advisory_xact_lock_shared(literal_column("7310592047"))))
 
 
 def emit_alone(tx: Tx) -> None:
@@ -31,7 +32,7 @@ def emit_alone(tx: Tx) -> None:
 def hold_edges_off(tx: Tx) -> None:
     """For whoever reads what is open and acts on it: no edge is committed between the two. Many may at a time."""
     if tx.dialect == "postgresql":
-        tx.execute(_NO_EMITTER)
+        tx.post(_NO_EMITTER, ({},))
 
 
 def draw(tx: Tx, table: Numbered, count: int) -> list[int]:

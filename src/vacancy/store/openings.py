@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -28,7 +28,7 @@ _FACTS: Final = PreparedSelect(
     .order_by(_e.open_event_id)
 )  # fmt: skip
 _STILL: Final = PreparedSelect(
-    select(_e.open_event_id, _e.source, availability.c.opened_at, targets.c.last_complete_at)
+    select(_e.open_event_id, _e.source, _e.item_key, availability.c.opened_at, targets.c.last_complete_at)
     .join_from(open_events, availability, and_(
         availability.c.snapshot_id == _e.snapshot_id, availability.c.state == OPEN,
         availability.c.episode == _e.episode,
@@ -61,6 +61,7 @@ class Still:
 
     source: str
     events: frozenset[int]
+    items: frozenset[str]
     seen_at: datetime | None
 
 
@@ -69,11 +70,16 @@ def facts_of(tx: Tx, lead: int) -> Sequence[OpeningFacts]:
     return [OpeningFacts(*[*row[:10], OpenItem(*row[10:])]) for row in rows]
 
 
-def still(tx: Tx, lead: int) -> Still | None:
-    """None if nothing of it is open any more. To have seen an item open is to know it, whatever saw it: an opening that
-    was not seen in the list itself is as fresh as its own moment."""
-    rows: Sequence[tuple[Any, ...]] = tx.read(_STILL, {"lead": lead})
+def ask_still(tx: Tx, leads: Iterable[int]) -> Callable[[], dict[int, Still | None]]:
+    """Answered later; None for a lead of whose group nothing is open any more. To have seen an item open is to know it,
+    whatever saw it: an opening that was not seen in the list itself is as fresh as its own moment."""
+    asked = {lead: tx.ask(_STILL, {"lead": lead}) for lead in leads}
+    return lambda: {lead: _still(answer()) for lead, answer in asked.items()}
+
+
+def _still(rows: Sequence[tuple[Any, ...]]) -> Still | None:
     if not rows:
         return None
-    seen = [moment for _, _, opened_at, complete_at in rows for moment in (opened_at, complete_at) if moment]
-    return Still(rows[0][1], frozenset(row[0] for row in rows), max(seen, default=None))
+    seen = [moment for *_, opened_at, complete_at in rows for moment in (opened_at, complete_at) if moment]
+    events, items = frozenset(row[0] for row in rows), frozenset(row[2] for row in rows)
+    return Still(rows[0][1], events, items, max(seen, default=None))

@@ -77,7 +77,7 @@ def _converted(row: Sequence[Any], converters: Sequence[tuple[int, _Process]]) -
 def _positions(
     names: Sequence[str], constant: Mapping[str, Any], given: Sequence[str], converters: Sequence[tuple[int, _Process]]
 ) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
-    pick = itemgetter(*given) if len(given) > 1 else lambda row: (row[given[0]],)
+    pick = itemgetter(*given) if len(given) > 1 else lambda row: tuple(row[name] for name in given)
     template = [constant.get(name) for name in names]
     places = [at for at, name in enumerate(names) if name not in constant]
 

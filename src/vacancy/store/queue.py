@@ -76,6 +76,17 @@ _DROP: Final = Prepared(
         error=bindparam("why", type_=_n.error.type), locked_by=None, locked_at=None, not_before=None,
     )
 )  # fmt: skip
+_NEXT: Final = PreparedSelect(
+    select(func.min(_n.not_before)).where(IS_PENDING, _n.channel == bindparam("channel"), _n.not_before.is_not(None))
+)
+_RESET: Final = Prepared(
+    update(open_event_notifications)
+    .where(
+        IS_PENDING, _n.channel == bindparam("channel"), _n.fanout_attempts == 0, _n.last_attempt_at.is_not(None),
+        _n.error.is_(None), _n.not_before.is_not(None),
+    )
+    .values(not_before=None)
+)  # fmt: skip
 _RENEW: Final = Prepared(
     update(open_event_notifications)
     .where(_n.notification_id == bindparam("id"), _n.locked_by == bindparam("worker"), IS_PENDING)
@@ -85,31 +96,31 @@ _RENEW: Final = Prepared(
 
 def find_due(tx: Tx, now: datetime, channel: str, worker: str, room: int, lock_ttl_s: float) -> list[Due]:
     """Free rows that may go now, at most `room`. On PostgreSQL they stay ours until the transaction ends."""
+    return ask_due(tx, now, channel, worker, room, lock_ttl_s)()
+
+
+def ask_due(tx: Tx, now: datetime, channel: str, worker: str, room: int, lock_ttl_s: float) -> Callable[[], list[Due]]:
+    """The same, asked now and answered later."""
     lapsed = now - timedelta(seconds=lock_ttl_s)
     given = {"channel": channel, "worker": worker, "now": now, "lapsed": lapsed, "room": room}
-    rows = tx.read(_WAITED, given)
-    if len(rows) < room:
-        rows += tx.read(_READY, {**given, "room": room - len(rows)})
-    return [Due(*row) for row in rows]
+    waited, ready = tx.ask(_WAITED, given), tx.ask(_READY, given)
+    return lambda: [Due(*row) for row in (waited() + ready())[:room]]
 
 
 def lock(tx: Tx, now: datetime, worker: str, rows: Sequence[Due]) -> None:
     """The caller has found these free in this transaction, and judged that each has a place under its cap."""
-    _all_or_nothing(tx.write(_LOCK, [{"id": row.notification_id, "worker": worker, "now": now} for row in rows]), rows)
+    if not rows:
+        return
     placed = [row for row in rows if row.kind == Kind.ALERT and not row.is_taken_over]
-    if placed:
-        _all_or_nothing(tx.write(_TAKE_PLACE, [{"who": row.subscription_id} for row in placed]), placed)
-
-
-def _all_or_nothing(written: int, rows: Sequence[Due]) -> None:
-    if written != len(rows):
-        raise StoreError("rows of the queue changed while they were locked; they are tried again")
+    with tx.together():
+        locked = tx.count(_LOCK, [{"id": row.notification_id, "worker": worker, "now": now} for row in rows])
+        taken = tx.count(_TAKE_PLACE, [{"who": row.subscription_id} for row in placed])
+        if (locked(), taken()) != (len(rows), len(placed)):
+            raise StoreError("rows of the queue changed while they were locked; they are tried again")
 
 
 def put_off(tx: Tx, waits: Sequence[tuple[Due, Wait]]) -> None:
-    if not waits:
-        return
-    tx.write(_WAIT, [
+    tx.post(_WAIT, [
         {"id": row.notification_id, "until": wait.until, "why": {"code": wait.code, "message": wait.message}}
         for row, wait in waits
     ])  # fmt: skip
@@ -118,9 +129,7 @@ def put_off(tx: Tx, waits: Sequence[tuple[Due, Wait]]) -> None:
 
 def drop(tx: Tx, drops: Sequence[tuple[Due, Drop]]) -> None:
     """`skipped` counts as an attempt, `expired` does not: seed 001."""
-    if not drops:
-        return
-    tx.write(_DROP, [
+    tx.post(_DROP, [
         {"id": row.notification_id, "status": gone.status, "attempts": int(gone.status == "skipped"),
          "why": {"code": gone.code, "message": gone.message}}
         for row, gone in drops
@@ -136,9 +145,7 @@ _GIVE_BACK: Final = Prepared(
 
 
 def give_places_back(tx: Tx, rows: Sequence[Due]) -> None:
-    placed = [{"who": row.subscription_id} for row in rows if row.kind == Kind.ALERT]
-    if placed:
-        tx.write(_GIVE_BACK, placed)
+    tx.post(_GIVE_BACK, [{"who": row.subscription_id} for row in rows if row.kind == Kind.ALERT])
 
 
 def renew(tx: Tx, now: datetime, worker: str, notification_ids: Sequence[int]) -> int:
@@ -161,22 +168,13 @@ def let_go_of_others(tx: Tx, worker: str, in_hand: Sequence[int], is_dead: Calla
 
 def next_due_at(tx: Tx, channel: str) -> datetime | None:
     """When the next of those that wait may go."""
-    moment: datetime | None = tx.execute(
-        select(func.min(_n.not_before)).where(IS_PENDING, _n.channel == channel, _n.not_before.is_not(None))
-    ).scalar()
+    moment: datetime | None = tx.read(_NEXT, {"channel": channel})[0][0]
     return moment
 
 
 def notice_resets(tx: Tx, channel: str) -> int:
     """An operator who sets `fanout_attempts` to 0 by hand wants it tried now, whatever it waited for."""
-    return tx.execute(
-        update(open_event_notifications)
-        .where(
-            IS_PENDING, _n.channel == channel, _n.fanout_attempts == 0, _n.last_attempt_at.is_not(None),
-            _n.error.is_(None), _n.not_before.is_not(None),
-        )
-        .values(not_before=None)
-    ).rowcount  # fmt: skip
+    return tx.write(_RESET, [{"channel": channel}])
 
 
 def dead_letters_since(tx: Tx, moment: datetime) -> int:

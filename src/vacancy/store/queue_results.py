@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import and_, bindparam, case, exists, insert, select, update
+from sqlalchemy import Boolean, bindparam, case, exists, insert, select, update
 
 from vacancy.model.availability import OPEN
 from vacancy.model.delivery import Due, Finished
 from vacancy.model.messages import Blocked, Dead, Kind, Outcome, Retry, Sent
 from vacancy.model.subscriptions import Status
+from vacancy.store import openings
 from vacancy.store.engine import Tx
-from vacancy.store.events import of_group
 from vacancy.store.notifications import FAILED, IS_PENDING, PENDING, SENT, SKIPPED
-from vacancy.store.prepared import Prepared
+from vacancy.store.openings import Still
+from vacancy.store.prepared import Prepared, PreparedSelect
 from vacancy.store.queue import give_places_back
-from vacancy.store.schema import (
-    availability,
-    open_event_notifications,
-    open_events,
-    subscription_events,
-    subscriptions,
-)
+from vacancy.store.schema import open_event_notifications, subscription_events, subscriptions
 
 _n: Final = open_event_notifications.c
 _s: Final = subscriptions.c
-_opening: Final = open_events.alias("opening")
 _WHY: Final = bindparam("why", type_=_n.error.type)
 # Whoever has it in hand now: a message that was taken was taken.
 _SENT: Final = Prepared(
@@ -40,7 +34,7 @@ _SENT: Final = Prepared(
     )
 )  # fmt: skip
 # A failure is only the word of the one who still has the row.
-_FAILED: Final = (
+_FAILED: Final = Prepared(
     update(open_event_notifications)
     .where(_n.notification_id == bindparam("id"), _n.locked_by == bindparam("worker"), IS_PENDING)
     .values(
@@ -50,20 +44,12 @@ _FAILED: Final = (
         locked_by=None, locked_at=None, not_before=bindparam("until"), error=_WHY,
     )
 )  # fmt: skip
-# What the message told of is still so: an answer that comes after the close must not hide the next opening.
-_STILL_OPEN: Final = exists().where(
-    of_group(_opening.c, bindparam("event")),
-    _opening.c.item_key == _s.item_key,
-    availability.c.snapshot_id == _opening.c.snapshot_id,
-    availability.c.state == OPEN,
-    availability.c.episode == _opening.c.episode,
-)
 _TOLD: Final = Prepared(
     update(subscriptions)
     .where(_s.subscription_id == bindparam("who"))
     .values(
         last_notified_at=bindparam("at"),
-        last_known_section_status=case((_STILL_OPEN, OPEN), else_=_s.last_known_section_status),
+        last_known_section_status=case((bindparam("is_open", type_=Boolean), OPEN), else_=_s.last_known_section_status),
     )
 )
 _NOTE: Final = Prepared(
@@ -73,7 +59,25 @@ _NOTE: Final = Prepared(
 _UNDER_WAY: Final = exists().where(
     _n.subscription_id == _s.subscription_id, IS_PENDING, _n.locked_by.is_not(None), _n.kind == Kind.ALERT,
 )  # fmt: skip
-_FULL: Final = and_(_s.status == Status.ACTIVE, _s.notified_count >= _s.max_notifications, ~_UNDER_WAY)
+# As many at a time as a courier has in flight; a shorter list is filled up with its first.
+_AT_ONCE: Final = 20
+_WHOM: Final = tuple(f"who{number}" for number in range(_AT_ONCE))
+_THE_FULL: Final = PreparedSelect(
+    select(_s.subscription_id, _s.contact_hash).where(
+        _s.subscription_id.in_([bindparam(name, type_=_s.subscription_id.type) for name in _WHOM]),
+        _s.status == Status.ACTIVE, _s.notified_count >= _s.max_notifications, ~_UNDER_WAY,
+    )
+)  # fmt: skip
+_PAUSE: Final = Prepared(
+    update(subscriptions)
+    .where(_s.subscription_id == bindparam("who"))
+    .values(status=Status.PAUSED, updated_at=bindparam("at"))
+)
+_BLANK: Final = Prepared(
+    update(subscriptions)
+    .where(_s.subscription_id == bindparam("who"), _s.status == Status.UNSUBSCRIBED)
+    .values(contact_value=None)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +104,52 @@ class Aftermath:
 
 def finish(tx: Tx, now: datetime, worker: str, done: Sequence[Finished], tries: Tries) -> Aftermath:
     """All that came to an end since the last time, in one transaction."""
-    taken = [(each.due, each.outcome) for each in done if isinstance(each.outcome, Sent)]
-    lost = []
-    for each in sorted(done, key=lambda each: each.due.subscription_id):
-        if not isinstance(each.outcome, Sent) and _give_up(tx, now, worker, each.due, each.outcome, tries):
-            lost += [(each.due, each.outcome)] if isinstance(each.outcome, Dead) and each.outcome.contact_is else []
-    paused = _take_note(tx, now, taken) if taken else ()
-    return Aftermath(tuple(paused), tuple(lost))
+    lost = write_down(tx, now, worker, done, tries, openings.ask_still(tx, leads_of(done))())
+    return Aftermath(pause(tx, now, ask_full(tx, done)()), lost)
 
 
-def _take_note(tx: Tx, now: datetime, taken: Sequence[tuple[Due, Sent]]) -> Sequence[str]:
-    # Subscriptions in order of their numbers, before the rows: as everybody else locks them.
-    alerts = sorted((due for due, _ in taken if due.kind == Kind.ALERT), key=lambda due: due.subscription_id)
-    if alerts:
-        tx.write(_TOLD, [{"who": due.subscription_id, "at": now, "event": due.open_event_id} for due in alerts])
-    written = tx.write(_SENT, [
+def leads_of(done: Sequence[Finished]) -> set[int]:
+    """The openings of which somebody was told."""
+    return {each.due.open_event_id for each in done if each.due.open_event_id and isinstance(each.outcome, Sent)}
+
+
+def write_down(
+    tx: Tx, now: datetime, worker: str, done: Sequence[Finished], tries: Tries, stills: Mapping[int, Still | None]
+) -> tuple[tuple[Due, Dead], ...]:
+    """What became of each, and of which contact there is no more. No edge may come between `stills` and the commit."""
+    taken, lost = [], []
+    for each in sorted(done, key=_by_subscription):
+        outcome = each.outcome
+        if isinstance(outcome, Sent):
+            taken.append((each.due, outcome))
+        elif _give_up(tx, now, worker, each.due, outcome, tries) and isinstance(outcome, Dead) and outcome.contact_is:
+            lost.append((each.due, outcome))
+    _take_note(tx, now, taken, stills)
+    return tuple(lost)
+
+
+def _by_subscription(each: Finished) -> int:
+    """Subscriptions in order of their numbers, and before the rows: as everybody else locks them."""
+    return each.due.subscription_id
+
+
+def _take_note(tx: Tx, now: datetime, taken: Sequence[tuple[Due, Sent]], stills: Mapping[int, Still | None]) -> None:
+    tx.post(_TOLD, [
+        {"who": due.subscription_id, "at": now, "is_open": _is_still_so(due, stills)}
+        for due, _ in taken if due.kind == Kind.ALERT
+    ])  # fmt: skip
+    tx.post(_SENT, [
         {"id": due.notification_id, "at": now, "message_id": sent.message_id[:200], "why": _result(due, sent)}
         for due, sent in taken
     ])  # fmt: skip
-    notes = [_sent_note(due, now) for due, _ in taken]
-    notes = notes if written == len(taken) else _not_noted_yet(tx, notes)
-    if notes:
-        tx.write(_NOTE, notes)
+    tx.post(_NOTE, [_sent_note(due, now) for due, _ in taken])
     _blank_the_ended(tx, [due for due, _ in taken])
-    return _pause_the_full(tx, now, [due.subscription_id for due in alerts])
+
+
+def _is_still_so(due: Due, stills: Mapping[int, Still | None]) -> bool:
+    """An answer that comes after the close must not hide the next opening."""
+    still = stills.get(due.open_event_id or 0)
+    return still is not None and due.item_key in still.items
 
 
 def _not_noted_yet(tx: Tx, notes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -164,7 +190,7 @@ def _sent_note(due: Due, now: datetime) -> dict[str, Any]:
 def _give_up(tx: Tx, now: datetime, worker: str, due: Due, outcome: Outcome, tries: Tries) -> bool:
     """This try is over without success. False if the row is not ours any more."""
     values = _values(now, due, outcome, tries)
-    if not tx.execute(_FAILED, {"id": due.notification_id, "worker": worker, "at": now, **values}).rowcount:
+    if not tx.write(_FAILED, [{"id": due.notification_id, "worker": worker, "at": now, **values}]):
         return False
     give_places_back(tx, [due])
     if values["status"] != PENDING:
@@ -204,34 +230,32 @@ def _why(outcome: Outcome, attempts: int) -> dict[str, Any]:
 def _note_failure(tx: Tx, now: datetime, due: Due, why: Mapping[str, Any]) -> None:
     about = {"notificationId": due.notification_id, "code": why["code"], "message": why["message"]}
     note = {**_sent_note(due, now), "event_type": "notify_failed", "payload": about}
-    tx.write(_NOTE, [{**note, "section_status_snapshot": due.last_known_section_status}])
+    tx.post(_NOTE, [{**note, "section_status_snapshot": due.last_known_section_status}])
 
 
 def _blank_the_ended(tx: Tx, rows: Sequence[Due]) -> None:
     """The address of somebody whose subscription ended was kept for the last word alone."""
-    said = [row.subscription_id for row in rows if row.kind == Kind.NOTICE]
-    if said:
-        tx.execute(
-            update(subscriptions)
-            .where(_s.subscription_id.in_(said), _s.status == Status.UNSUBSCRIBED)
-            .values(contact_value=None)
-        )
+    tx.post(_BLANK, [{"who": row.subscription_id} for row in rows if row.kind == Kind.NOTICE])
 
 
-def _pause_the_full(tx: Tx, now: datetime, whom: Sequence[int]) -> Sequence[str]:
-    """Whoever has had as many as wished for rests until it asks for more; not while one is under way that may fail."""
-    full = tx.execute(select(_s.subscription_id, _s.contact_hash).where(_s.subscription_id.in_(whom), _FULL)).all()
-    if not full:
-        return ()
-    tx.execute(
-        update(subscriptions)
-        .where(_s.subscription_id.in_([row.subscription_id for row in full]))
-        .values(status=Status.PAUSED, updated_at=now)
-    )
+def ask_full(tx: Tx, done: Sequence[Finished]) -> Callable[[], list[tuple[int, str]]]:
+    """(subscription, hash) of those who have had as many as wished for; not while one is under way that may fail."""
+    whom = [each.due.subscription_id for each in done if isinstance(each.outcome, Sent) and each.due.kind == Kind.ALERT]
+    asked = [tx.ask(_THE_FULL, _filled_up(whom[at : at + _AT_ONCE])) for at in range(0, len(whom), _AT_ONCE)]
+    return lambda: [(row[0], row[1]) for answer in asked for row in answer()]
+
+
+def _filled_up(whom: Sequence[int]) -> Mapping[str, int]:
+    return dict(zip(_WHOM, [*whom, *[whom[0]] * (_AT_ONCE - len(whom))], strict=True))
+
+
+def pause(tx: Tx, now: datetime, full: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    """They rest until they ask for more. The hashes of their contacts."""
+    tx.post(_PAUSE, [{"who": who, "at": now} for who, _ in full])
     moved = {"from": Status.ACTIVE, "to": Status.PAUSED, "reason": "max_notifications"}
-    tx.write(_NOTE, [
-        {"subscription_id": row.subscription_id, "event_type": "status_changed", "section_status_snapshot": OPEN,
-         "payload": moved, "created_at": now}
-        for row in full
+    tx.post(_NOTE, [
+        {"subscription_id": who, "event_type": "status_changed", "section_status_snapshot": OPEN, "payload": moved,
+         "created_at": now}
+        for who, _ in full
     ])  # fmt: skip
-    return sorted({row.contact_hash for row in full})
+    return tuple(sorted({contact_hash for _, contact_hash in full}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -28,6 +29,11 @@ def halt(tx: Tx) -> Halt | None:
         return None
     since = house.recall(tx, _SINCE)
     return Halt(reason, datetime.fromisoformat(since) if since else None)
+
+
+def ask_why(tx: Tx) -> Callable[[], str | None]:
+    """The reason, if it is stopped. The answer may wait."""
+    return house.ask(tx, SENDING_STOPPED)
 
 
 def stop(tx: Tx, now: datetime, reason: str) -> Halt:
