@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO
 
 import structlog
-from structlog.contextvars import bound_contextvars, merge_contextvars
+from structlog.contextvars import bind_contextvars, bound_contextvars, merge_contextvars
 from structlog.types import EventDict, Processor, WrappedLogger
 
 from vacancy.clock import iso
@@ -98,6 +98,11 @@ def redactor(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDic
 def bind_trace(trace_id: str, **more: object) -> AbstractContextManager[None]:
     """Every line within carries the trace id, from tasks begun within as well."""
     return bound_contextvars(trace_id=trace_id, **more)
+
+
+def bind_task(trace_id: str, **more: object) -> None:
+    """The same for the rest of a task: it has a context of its own, and nothing to put back."""
+    bind_contextvars(trace_id=trace_id, **more)
 
 
 def configure(

@@ -43,6 +43,8 @@ class Metrics:
         self._events = self._counter("events", "Events raised, by the state they lead to.", "source", "status")
         self._queued = self._counter("notifications_queued", "Rows that fan-out put into the queue.")
         self._delivered = self._counter("deliveries", "Messages, by how a try of them ended.", "channel", "outcome")
+        self._deliveries: dict[tuple[str, str], Counter] = {}
+        self._told: dict[str, Histogram] = {}
         self._told_after = Histogram(
             "opened_to_sent_seconds", "From an opening being seen to a message of it being taken.", ["channel"],
             namespace=_PREFIX, registry=self.registry, buckets=_TOLD_BUCKETS,
@@ -80,7 +82,10 @@ class Metrics:
         self._queued.inc(count)
 
     def delivered(self, channel: str, outcome: str, count: int = 1) -> None:
-        self._delivered.labels(channel, outcome).inc(count)
+        found = self._deliveries.get((channel, outcome))
+        if found is None:
+            found = self._deliveries[channel, outcome] = self._delivered.labels(channel, outcome)
+        found.inc(count)
 
     def deliveries_of(self, channel: str) -> Mapping[str, int]:
         """How many tries of this process ended in which way."""
@@ -90,7 +95,10 @@ class Metrics:
         }
 
     def told_after(self, channel: str, seconds: float) -> None:
-        self._told_after.labels(channel).observe(seconds)
+        found = self._told.get(channel)
+        if found is None:
+            found = self._told[channel] = self._told_after.labels(channel)
+        found.observe(seconds)
 
     def broken(self, channel: str, is_broken: bool) -> None:
         self._broken.labels(channel).set(int(is_broken))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,7 +15,7 @@ import structlog
 from vacancy.channels.base import Channel
 from vacancy.clock import Clock
 from vacancy.errors import StoreError
-from vacancy.logs import bind_trace
+from vacancy.logs import bind_task
 from vacancy.metrics import Metrics
 from vacancy.model.delivery import Finished
 from vacancy.model.messages import Blocked, Dead, Opening, Outcome, Parcel, Retry, Sent
@@ -65,7 +66,8 @@ class Courier:
         self._bell = office.store.bells[bells.NOTIFICATIONS]
         self._out: dict[asyncio.Task[Outcome], tuple[InHand, Parcel]] = {}
         self._done: list[Finished] = []
-        self._facts: MutableMapping[int, Sequence[OpeningFacts]] = {}
+        self._facts: dict[int, Sequence[OpeningFacts]] = {}
+        self._openings: dict[tuple[int, frozenset[int], str], Opening | None] = {}
         self._last_told: dict[str, datetime] = {}
         self._renewed_at = office.clock.monotonic()
         self._in_trouble: bool | None = None  # not known before the table was asked
@@ -104,6 +106,7 @@ class Courier:
             self._not_in_touch(trouble)
             return None
         await self._mind_the_breaker()
+        self._forget_the_old()
         room = 0 if stop.requested else self._room()
         done, self._done = self._done, []
         errand = Errand(
@@ -149,14 +152,19 @@ class Courier:
         self._out[asyncio.create_task(self._hand_over(parcel))] = (each, parcel)
 
     async def _hand_over(self, parcel: Parcel) -> Outcome:
-        with bind_trace(parcel.trace_id, notification=parcel.notification_id):
-            return await self.channel.send(parcel)
+        bind_task(parcel.trace_id, notification=parcel.notification_id)
+        return await self.channel.send(parcel)
 
     def _opening(self, each: InHand) -> Opening | None:
         if each.still is None or each.due.open_event_id is None:
             return None
-        facts = self._facts[each.due.open_event_id]
-        return open_part(facts, each.still.events, each.due, self._office.rules.time_zone(each.still.source))
+        # One for all who hear the same: channels lay it out once, and know it again by being the same.
+        key = (each.due.open_event_id, each.still.events, each.due.topic)
+        if key not in self._openings:
+            zone = self._office.rules.time_zone(each.still.source)
+            facts = self._facts[each.due.open_event_id]
+            self._openings[key] = open_part(facts, each.still.events, each.due.topic, zone)
+        return self._openings[key]
 
     def _collect(self) -> None:
         """What has ended since the last look."""
@@ -268,17 +276,22 @@ class Courier:
         self._in_trouble = why is not None
         self._office.metrics.broken(self.name, self._in_trouble)
 
+    def _forget_the_old(self) -> None:
+        """Only between two transactions: what one of them brought is used right after it."""
+        for kept in (self._facts, self._openings):
+            if len(kept) > _FACTS_KEPT:
+                kept.clear()
+        if self._last_told:
+            old = self._clock.now() - timedelta(seconds=self.channel.pace.contact_gap_s)
+            self._last_told = {who: when for who, when in self._last_told.items() if when > old}
+
     def _count(self, done: Sequence[Finished], taken: Taken) -> None:
+        for kind, count in Counter(type(each.outcome) for each in done).items():
+            self._office.metrics.delivered(self.name, kind.__name__.lower(), count)
         for each in done:
             outcome = each.outcome
-            self._office.metrics.delivered(self.name, type(outcome).__name__.lower())
             if isinstance(outcome, Retry | Dead):
                 _log.info("a message was not taken", channel=self.name, notification=each.due.notification_id,
                           code=outcome.code, why=outcome.message, attempt=each.due.attempts + 1)  # fmt: skip
         for status, count in taken.dropped.items():
             self._office.metrics.delivered(self.name, status, count)
-        if len(self._facts) > _FACTS_KEPT:
-            self._facts.clear()
-        if self._last_told:
-            old = self._clock.now() - timedelta(seconds=self.channel.pace.contact_gap_s)
-            self._last_told = {who: when for who, when in self._last_told.items() if when > old}

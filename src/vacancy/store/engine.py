@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sqlite3
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InvalidatePoolError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from vacancy.clock import Clock
@@ -33,6 +34,7 @@ T = TypeVar("T")
 _BUSY_TIMEOUT_S: Final = 10.0
 _READERS: Final = 4
 _POSTGRES_CONNECTIONS: Final = 8
+_TRUSTED_FOR_S: Final = 1.0
 _DATABASE_TIME: Final = "SELECT clock_timestamp()"
 _NOTIFY: Final = text("SELECT pg_notify('vacancy', :name)")
 
@@ -245,10 +247,28 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine]:
 
 def _postgres_engines(url: str) -> tuple[Engine, Engine]:
     size = _POSTGRES_CONNECTIONS
-    options = {"pool_size": size, "max_overflow": _READERS, "pool_pre_ping": True, "hide_parameters": True}
+    # The one used last is taken first: it has our statements prepared.
+    options = {"pool_size": size, "max_overflow": _READERS, "pool_use_lifo": True, "hide_parameters": True}
     try:
         engine = create_engine(make_url(url), **options)
     except ModuleNotFoundError as error:
         raise StoreError("PostgreSQL needs the extra `postgres`: pip install 'vacancy[postgres]'") from error
+    event.listen(engine, "checkin", _note_use)
+    event.listen(engine, "checkout", lambda connection, record, _: _ping_the_rested(engine, connection, record))
     # A reader that asks twice in one read sees one moment, as it does on SQLite.
     return engine, engine.execution_options(isolation_level="REPEATABLE READ")
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info["used_at"] = time.monotonic()
+
+
+def _ping_the_rested(engine: Engine, connection: Any, record: Any) -> None:
+    """Whether it is still there. One that was used a moment ago is not asked: the way there and back costs as much as
+    a small transaction, and one that broke since then is an error like any other."""
+    if time.monotonic() - record.info.get("used_at", 0.0) < _TRUSTED_FOR_S:
+        return
+    try:
+        engine.dialect.do_ping(connection)
+    except engine.dialect.loaded_dbapi.Error as trouble:
+        raise InvalidatePoolError from trouble

@@ -56,9 +56,9 @@ class Parcels:
         )
 
 
-def open_part(facts: Sequence[OpeningFacts], still: Collection[int], due: Due, zone: str) -> Opening | None:
-    """The items of a group that are open yet and that this subscription waits for."""
-    told = [each for each in facts if each.open_event_id in still and due.topic in each.topics]
+def open_part(facts: Sequence[OpeningFacts], still: Collection[int], topic: str, zone: str) -> Opening | None:
+    """The items of a group that are open yet and that a subscription to this topic waits for."""
+    told = [each for each in facts if each.open_event_id in still and topic in each.topics]
     if not told:
         return None
     first = told[0]
