@@ -106,12 +106,8 @@ class Tx:
         return lambda: statement.rows(self.connection.dialect, cursor.fetchall())
 
     def _run(self, statement: Prepared, rows: Sequence[Mapping[str, Any]]) -> Any:
-        sql, parameters = statement.ready(self.connection.dialect)
         cursor = self.connection.connection.cursor()
-        if len(rows) == 1:
-            cursor.execute(sql, parameters(rows[0]))
-        else:
-            cursor.executemany(sql, list(map(parameters, rows)))
+        statement.run(cursor, self.connection.dialect, rows)
         self._unanswered = True
         return cursor
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Dialect, Select
+import msgspec
+from sqlalchemy import JSON, ColumnElement, Dialect, Select, Text, bindparam, cast, column, func, select
 from sqlalchemy.sql.expression import UpdateBase
+from sqlalchemy.types import TypeEngine
 
 _Process = Callable[[Any], Any]
 _Convert = Callable[[Mapping[str, Any]], Any]
@@ -32,6 +34,13 @@ class Prepared:
             found = self._ready[dialect.name] = self._prepare(dialect)
         return found
 
+    def run(self, cursor: Any, dialect: Dialect, rows: Sequence[Mapping[str, Any]]) -> None:
+        sql, parameters = self.ready(dialect)
+        if len(rows) == 1:
+            cursor.execute(sql, parameters(rows[0]))
+        else:
+            cursor.executemany(sql, list(map(parameters, rows)))
+
     def _prepare(self, dialect: Dialect) -> tuple[str, _Convert]:
         compiled = self._statement.compile(dialect=dialect, column_keys=self._columns)
         binds = compiled.binds
@@ -47,6 +56,29 @@ class Prepared:
         if compiled.positiontup:
             return str(compiled), take
         return str(compiled), lambda row: dict(zip(names, take(row), strict=True))
+
+
+Values = Callable[[str], ColumnElement[Any]]
+
+
+class PreparedForAll(Prepared):
+    """One statement that writes many rows, each of them once. On PostgreSQL it runs once, over a table of what the rows
+    bring; on SQLite once for each, which costs no more there. `make` builds it around a value's name."""
+
+    def __init__(self, make: Callable[[Values], UpdateBase], **types: TypeEngine[Any]) -> None:
+        super().__init__(make(lambda name: bindparam(name, type_=types[name])))
+        given = func.json_to_recordset(cast(bindparam("rows", type_=Text), JSON))
+        table = given.table_valued(*[column(name, kind) for name, kind in types.items()])
+        # The limit changes nothing but the guess of how many they are: by it PostgreSQL looks each up by its number.
+        few = select(table.render_derived(name="all", with_types=True)).limit(bindparam("count")).subquery("given")
+        self._over_all = Prepared(make(few.c.__getitem__))
+
+    def run(self, cursor: Any, dialect: Dialect, rows: Sequence[Mapping[str, Any]]) -> None:
+        if dialect.name != "postgresql":
+            super().run(cursor, dialect, rows)
+            return
+        sql, parameters = self._over_all.ready(dialect)
+        cursor.execute(sql, parameters({"rows": msgspec.json.encode(rows).decode(), "count": len(rows)}))
 
 
 class PreparedSelect(Prepared):

@@ -6,6 +6,7 @@ unless the message was sent. So a row that is locked has a place, and one that i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -17,7 +18,7 @@ from vacancy.model.delivery import Drop, Due, Wait
 from vacancy.model.messages import Kind
 from vacancy.store.engine import Tx
 from vacancy.store.notifications import IS_PENDING
-from vacancy.store.prepared import Prepared, PreparedSelect
+from vacancy.store.prepared import Prepared, PreparedForAll, PreparedSelect
 from vacancy.store.schema import open_event_notifications, subscriptions
 
 _n: Final = open_event_notifications.c
@@ -53,16 +54,18 @@ def _due(when: Any) -> PreparedSelect:
 # Two questions, each answered by a stretch of the index: what waited and may go, oldest wait first; what never had to.
 _WAITED: Final = _due(_n.not_before <= bindparam("now"))
 _READY: Final = _due(_n.not_before.is_(None))
-_LOCK: Final = Prepared(
-    update(open_event_notifications)
-    .where(_n.notification_id == bindparam("id"), IS_PENDING)
-    .values(locked_by=bindparam("worker"), locked_at=bindparam("now"))
-)
-_TAKE_PLACE: Final = Prepared(
-    update(subscriptions)
-    .where(_s.subscription_id == bindparam("who"), _s.notified_count < _s.max_notifications)
-    .values(notified_count=_s.notified_count + 1)
-)
+_LOCK: Final = PreparedForAll(
+    lambda value: update(open_event_notifications)
+    .where(_n.notification_id == value("id"), IS_PENDING)
+    .values(locked_by=value("worker"), locked_at=value("now")),
+    id=_n.notification_id.type, worker=_n.locked_by.type, now=_n.locked_at.type,
+)  # fmt: skip
+_TAKE_PLACES: Final = PreparedForAll(
+    lambda value: update(subscriptions)
+    .where(_s.subscription_id == value("who"), _s.notified_count + value("places") <= _s.max_notifications)
+    .values(notified_count=_s.notified_count + value("places")),
+    who=_s.subscription_id.type, places=_s.notified_count.type,
+)  # fmt: skip
 _WAIT: Final = Prepared(
     update(open_event_notifications)
     .where(_n.notification_id == bindparam("id"), IS_PENDING)
@@ -111,10 +114,10 @@ def lock(tx: Tx, now: datetime, worker: str, rows: Sequence[Due]) -> None:
     """The caller has found these free in this transaction, and judged that each has a place under its cap."""
     if not rows:
         return
-    placed = [row for row in rows if row.kind == Kind.ALERT and not row.is_taken_over]
+    placed = Counter(row.subscription_id for row in rows if row.kind == Kind.ALERT and not row.is_taken_over)
     with tx.together():
         locked = tx.count(_LOCK, [{"id": row.notification_id, "worker": worker, "now": now} for row in rows])
-        taken = tx.count(_TAKE_PLACE, [{"who": row.subscription_id} for row in placed])
+        taken = tx.count(_TAKE_PLACES, [{"who": who, "places": places} for who, places in placed.items()])
         if (locked(), taken()) != (len(rows), len(placed)):
             raise StoreError("rows of the queue changed while they were locked; they are tried again")
 

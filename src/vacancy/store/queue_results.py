@@ -17,21 +17,21 @@ from vacancy.store import openings
 from vacancy.store.engine import Tx
 from vacancy.store.notifications import FAILED, IS_PENDING, PENDING, SENT, SKIPPED
 from vacancy.store.openings import Still
-from vacancy.store.prepared import Prepared, PreparedSelect
+from vacancy.store.prepared import Prepared, PreparedForAll, PreparedSelect
 from vacancy.store.queue import give_places_back
 from vacancy.store.schema import open_event_notifications, subscription_events, subscriptions
 
 _n: Final = open_event_notifications.c
 _s: Final = subscriptions.c
-_WHY: Final = bindparam("why", type_=_n.error.type)
 # Whoever has it in hand now: a message that was taken was taken.
-_SENT: Final = Prepared(
-    update(open_event_notifications)
-    .where(_n.notification_id == bindparam("id"), IS_PENDING)
+_SENT: Final = PreparedForAll(
+    lambda value: update(open_event_notifications)
+    .where(_n.notification_id == value("id"), IS_PENDING)
     .values(
-        fanout_status=SENT, fanout_attempts=_n.fanout_attempts + 1, last_attempt_at=bindparam("at"), locked_by=None,
-        locked_at=None, not_before=None, provider_message_id=bindparam("message_id"), error=_WHY,
-    )
+        fanout_status=SENT, fanout_attempts=_n.fanout_attempts + 1, last_attempt_at=value("at"), locked_by=None,
+        locked_at=None, not_before=None, provider_message_id=value("message_id"), error=value("why"),
+    ),
+    id=_n.notification_id.type, at=_n.last_attempt_at.type, message_id=_n.provider_message_id.type, why=_n.error.type,
 )  # fmt: skip
 # A failure is only the word of the one who still has the row.
 _FAILED: Final = Prepared(
@@ -41,9 +41,10 @@ _FAILED: Final = Prepared(
         fanout_status=bindparam("status"), fanout_attempts=_n.fanout_attempts + bindparam("attempts"),
         last_attempt_at=case((bindparam("attempts") > 0, bindparam("at", type_=_n.last_attempt_at.type)),
                              else_=_n.last_attempt_at),
-        locked_by=None, locked_at=None, not_before=bindparam("until"), error=_WHY,
+        locked_by=None, locked_at=None, not_before=bindparam("until"), error=bindparam("why", type_=_n.error.type),
     )
 )  # fmt: skip
+# Row by row, in the order of their numbers: two couriers that have the same subscriptions would lock each other out.
 _TOLD: Final = Prepared(
     update(subscriptions)
     .where(_s.subscription_id == bindparam("who"))
@@ -52,9 +53,10 @@ _TOLD: Final = Prepared(
         last_known_section_status=case((bindparam("is_open", type_=Boolean), OPEN), else_=_s.last_known_section_status),
     )
 )
-_NOTE: Final = Prepared(
-    insert(subscription_events),
-    ("subscription_id", "event_type", "section_status_snapshot", "payload", "created_at"),
+_NOTED: Final = ("subscription_id", "event_type", "section_status_snapshot", "payload", "created_at")
+_NOTE: Final = PreparedForAll(
+    lambda value: insert(subscription_events).from_select(_NOTED, select(*[value(name) for name in _NOTED])),
+    **{name: subscription_events.c[name].type for name in _NOTED},
 )
 _UNDER_WAY: Final = exists().where(
     _n.subscription_id == _s.subscription_id, IS_PENDING, _n.locked_by.is_not(None), _n.kind == Kind.ALERT,
