@@ -26,7 +26,7 @@ types: $(VENV)/.dev
 tests: $(VENV)/.dev
 	$(BIN)/pytest -n $(JOBS)
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.bench
 	$(BIN)/python -m bench
 
 $(VENV)/.made:
@@ -47,6 +47,11 @@ $(VENV)/.dev: $(VENV)/.run requirements-dev.lock
 	@$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
+$(VENV)/.bench: $(VENV)/.dev requirements-bench.lock
+	@echo "Installing the queues that ours is measured beside (once) ..."
+	@$(BIN)/pip install --quiet --require-hashes -r requirements-bench.lock
+	@touch $@
+
 # Versions and hashes only: where they are fetched from is the machine's business.
 COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-header --no-annotate --quiet --extra postgres --extra build
@@ -54,6 +59,7 @@ COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --gene
 lock:
 	$(COMPILE) -o requirements.lock
 	$(COMPILE) --extra apprise --extra dev -o requirements-dev.lock
+	$(COMPILE) --extra apprise --extra dev --extra bench -o requirements-bench.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache

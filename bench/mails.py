@@ -83,9 +83,10 @@ def mail_channel(port: int) -> Channel:
 
 async def _told(scene: Scene, port: int) -> Cost:
     channel = mail_channel(port)
+    courier = scene.courier(channel)
     with Stopwatch() as watch:
         queued = scene.fan_out()
-        await scene.courier(channel).once(Stop(scene.store.clock))
+        await courier.once(Stop(scene.store.clock))
     await channel.close()
     assert scene.count("fanout_status = 'sent'") == queued == PEOPLE
     return watch.cost

@@ -19,6 +19,7 @@ import psycopg
 
 from bench.common import Child, Row, child, quiet_folder
 from bench.scene import OPENED, POSTGRES, SQLITE, AtOnce, Scene, opened, plain_dsn
+from vacancy import logs
 from vacancy.app import spare_the_collector
 from vacancy.channels.base import Channel
 from vacancy.clock import Dice, SystemClock
@@ -175,6 +176,7 @@ async def _bare_turns(dsn: str, bare: Child) -> list[float]:
 
 
 async def _work(url: str) -> None:
+    logs.configure("json", "error", sys.stderr)
     store = Store(url, SystemClock())
     async with working(Scene(store, is_new=False), _Hand(lambda at: _say(f"{at:.9f}"))):
         await asyncio.sleep(1)

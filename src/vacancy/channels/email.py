@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from email.utils import parseaddr
+from functools import lru_cache
 from typing import Final, Protocol
 
 from email_validator import EmailNotValidError, validate_email
@@ -81,9 +82,14 @@ class Email:
         if not _ADDRESS.fullmatch(message.to):
             return Dead("invalid_recipient", "the recipient is not an address", provider=provider)
         for setting, text in (("sender", message.sender), ("reply_to", message.reply_to)):
-            if text is not None and not _ADDRESS.fullmatch(parseaddr(text)[1]):
+            if text is not None and not _has_address(text):
                 return Dead("validation_error", f"email.{setting} is not an address", alarm=True, provider=provider)
         return None
+
+
+@lru_cache(maxsize=16)  # all mails of a house have one
+def _has_address(text: str) -> bool:
+    return _ADDRESS.fullmatch(parseaddr(text)[1]) is not None
 
 
 def outcome_of(result: SendResult, message: MailMessage) -> Outcome:
