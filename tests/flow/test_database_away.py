@@ -91,7 +91,7 @@ class LockedSqlite:
 
     async def check_away(self, person: Person) -> None:
         unready = await person.until_ready(503)
-        assert "poll is restarting" in unready["error"]["details"]["loops"]
+        assert " is restarting" in unready["error"]["details"]["loops"]
         assert (await person.try_to("GET", "/api/events"))[0] == 200
 
     def check_back(self) -> None:

@@ -28,6 +28,7 @@ class ManualClock:
         self._jumped = 0.0
         self._order = itertools.count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self.naps = 0  # how often somebody lay down
 
     def now(self) -> datetime:
         # Rounded to microseconds first: 0.1 + 0.2 must not lose its last millisecond.
@@ -40,6 +41,7 @@ class ManualClock:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
+        self.naps += 1
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (round(self._elapsed + seconds, 6), next(self._order), woken))
         await woken

@@ -166,8 +166,10 @@ def test_the_heartbeat_carries_on_what_was_passed_over(app: FastAPI, house: Hous
         await until_waiting(clock)
         await clock.advance(15)
         await until_waiting(clock)
+        naps = clock.naps
         await house.store.write(insert_events, [course_event(1)])
-        await until_waiting(clock)
+        # It was woken, looked at the event, and waits again.
+        await until(lambda: clock.naps > naps)
         await clock.advance(15)
         await until(lambda: call.text.count("still here") == 2)
         house.stopping.set()
