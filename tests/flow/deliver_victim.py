@@ -27,6 +27,7 @@ from vacancy.runner import Stop
 from vacancy.settings import load
 from vacancy.store import queue_results
 from vacancy.store.engine import Store
+from vacancy.store.queue_results import Written
 
 # What a courier would import only when it is made.
 _AHEAD: Final = ("psycopg", "sqlalchemy.dialects.postgresql.psycopg",
@@ -65,13 +66,16 @@ def after_the_answer() -> None:
 
 
 def inside_the_ack() -> None:
-    finish = queue_results.finish
+    write_down = queue_results.write_down
 
-    def finish_and_die(*arguments: Any) -> None:
-        finish(*arguments)
-        die()
+    def write_and_die(*arguments: Any) -> Written:
+        written = write_down(*arguments)
+        if arguments[3]:
+            written.note()
+            die()
+        return written
 
-    queue_results.finish = finish_and_die  # type: ignore[assignment]
+    queue_results.write_down = write_and_die  # type: ignore[assignment]
 
 
 def after_the_ack() -> None:

@@ -14,10 +14,10 @@ from vacancy.model.messages import Sent
 from vacancy.model.subscriptions import Contact, Preferences, Status
 from vacancy.pipeline.dispatch import clear_up
 from vacancy.pipeline.fanout import fan_out_some
-from vacancy.store import notifications, queue
+from vacancy.store import notifications, openings, queue
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
-from vacancy.store.queue_results import Tries, finish
+from vacancy.store.queue_results import Aftermath, Tries, ask_full, leads_of, write_down
 from vacancy.store.schema import open_event_notifications, open_events, subscription_events, subscriptions
 from vacancy.subscriptions import manage, verification
 from vacancy.subscriptions.contacts import read_contact
@@ -98,7 +98,7 @@ class People:
 
     def end_sending(self, row: Row) -> bool:
         done = Finished(self._in_hand.pop(row.id), Sent("test", f"message-{row.id}"))
-        aftermath = self.store.write_now(lambda tx: finish(tx, tx.now(), _WORKER, [done], Tries()))
+        aftermath = self.store.write_now(_end, done)
         self.store.write_now(clear_up, self.desk, aftermath)
         return True
 
@@ -116,6 +116,12 @@ def _take(tx: Tx, notification_id: int) -> Due | None:
             queue.lock(tx, tx.now(), _WORKER, [due])
             return due
     return None
+
+
+def _end(tx: Tx, done: Finished) -> Aftermath:
+    """As an errand does it."""
+    stills = openings.ask_still(tx, leads_of([done]))()
+    return write_down(tx, tx.now(), _WORKER, [done], Tries(), stills).settle(tx, tx.now(), ask_full(tx, [done]))
 
 
 def _verify(tx: Tx, desk: Desk, subscription_id: int) -> None:

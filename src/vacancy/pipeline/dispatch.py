@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from vacancy.model.delivery import Decision, Drop, Due, Finished, Go, Truth, Wait
-from vacancy.model.messages import Dead, Kind
+from vacancy.model.messages import Kind
 from vacancy.pipeline.judge import Rules, judge
 from vacancy.store import ids, openings, queue, queue_results, sending
 from vacancy.store.engine import Tx
 from vacancy.store.openings import OpeningFacts, Still
-from vacancy.store.queue_results import Aftermath, Tries
+from vacancy.store.queue_results import Aftermath, Tries, Written
 from vacancy.subscriptions.lost import contact_lost
 from vacancy.subscriptions.rules import Desk
 from vacancy.subscriptions.running import pass_on
@@ -62,21 +62,21 @@ def run_errand(tx: Tx, errand: Errand, rules: Rules, tries: Tries) -> Taken:
         told = openings.ask_still(tx, queue_results.leads_of(errand.done))
         now = tx.now()
         stills = told()
-        lost = queue_results.write_down(tx, now, errand.worker, errand.done, tries, stills)
+        written = queue_results.write_down(tx, now, errand.worker, errand.done, tries, stills)
         full = queue_results.ask_full(tx, errand.done)
         if errand.room <= 0:
-            return Taken(aftermath=Aftermath(queue_results.pause(tx, now, full()), lost))
-        return _take(tx, errand, rules, tries, now, stills, full, lost)
+            return Taken(aftermath=written.settle(tx, now, full))
+        return _take(tx, errand, rules, tries, now, stills, full, written)
 
 
 def _take(
     tx: Tx, errand: Errand, rules: Rules, tries: Tries, now: datetime, stills: dict[int, Still | None],
-    full: Callable[[], list[tuple[int, str]]], lost: tuple[tuple[Due, Dead], ...],
+    full: Callable[[], list[tuple[int, str]]], written: Written,
 ) -> Taken:  # fmt: skip
     """Everything is asked before the first answer is looked at, as if nobody had to pause: almost nobody has."""
     stopped = sending.ask_why(tx)
     looked = queue.ask_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
-    aftermath = Aftermath(queue_results.pause(tx, now, full()), lost)
+    aftermath = written.settle(tx, now, full)
     if stopped() is not None:
         return Taken(found_nothing=True, stopped=True, aftermath=aftermath)
     rows = looked() if not aftermath.paused else _due(tx, errand, tries, now)

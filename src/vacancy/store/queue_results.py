@@ -13,7 +13,6 @@ from vacancy.model.availability import OPEN
 from vacancy.model.delivery import Due, Finished
 from vacancy.model.messages import Blocked, Dead, Kind, Outcome, Retry, Sent
 from vacancy.model.subscriptions import Status
-from vacancy.store import openings
 from vacancy.store.engine import Tx
 from vacancy.store.notifications import FAILED, IS_PENDING, PENDING, SENT, SKIPPED
 from vacancy.store.openings import Still
@@ -57,6 +56,11 @@ _NOTED: Final = ("subscription_id", "event_type", "section_status_snapshot", "pa
 _NOTE: Final = PreparedForAll(
     lambda value: insert(subscription_events).from_select(_NOTED, select(*[value(name) for name in _NOTED])),
     **{name: subscription_events.c[name].type for name in _NOTED},
+)
+_NOTED_OF: Final = PreparedSelect(
+    select(subscription_events.c.payload).where(
+        subscription_events.c.subscription_id == bindparam("who"), subscription_events.c.event_type == bindparam("kind")
+    )
 )
 _UNDER_WAY: Final = exists().where(
     _n.subscription_id == _s.subscription_id, IS_PENDING, _n.locked_by.is_not(None), _n.kind == Kind.ALERT,
@@ -104,10 +108,17 @@ class Aftermath:
     lost: tuple[tuple[Due, Dead], ...] = ()
 
 
-def finish(tx: Tx, now: datetime, worker: str, done: Sequence[Finished], tries: Tries) -> Aftermath:
-    """All that came to an end since the last time, in one transaction."""
-    lost = write_down(tx, now, worker, done, tries, openings.ask_still(tx, leads_of(done))())
-    return Aftermath(pause(tx, now, ask_full(tx, done)()), lost)
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written down. Its audit follows when the database has said how much of it was news."""
+
+    lost: tuple[tuple[Due, Dead], ...]
+    note: Callable[[], None]
+
+    def settle(self, tx: Tx, now: datetime, full: Callable[[], list[tuple[int, str]]]) -> Aftermath:
+        whom = full()
+        self.note()
+        return Aftermath(pause(tx, now, whom), self.lost)
 
 
 def leads_of(done: Sequence[Finished]) -> set[int]:
@@ -117,7 +128,7 @@ def leads_of(done: Sequence[Finished]) -> set[int]:
 
 def write_down(
     tx: Tx, now: datetime, worker: str, done: Sequence[Finished], tries: Tries, stills: Mapping[int, Still | None]
-) -> tuple[tuple[Due, Dead], ...]:
+) -> Written:
     """What became of each, and of which contact there is no more. No edge may come between `stills` and the commit."""
     taken, lost = [], []
     for each in sorted(done, key=_by_subscription):
@@ -126,8 +137,7 @@ def write_down(
             taken.append((each.due, outcome))
         elif _give_up(tx, now, worker, each.due, outcome, tries) and isinstance(outcome, Dead) and outcome.contact_is:
             lost.append((each.due, outcome))
-    _take_note(tx, now, taken, stills)
-    return tuple(lost)
+    return Written(tuple(lost), _take_note(tx, now, taken, stills))
 
 
 def _by_subscription(each: Finished) -> int:
@@ -135,17 +145,20 @@ def _by_subscription(each: Finished) -> int:
     return each.due.subscription_id
 
 
-def _take_note(tx: Tx, now: datetime, taken: Sequence[tuple[Due, Sent]], stills: Mapping[int, Still | None]) -> None:
+def _take_note(
+    tx: Tx, now: datetime, taken: Sequence[tuple[Due, Sent]], stills: Mapping[int, Still | None]
+) -> Callable[[], None]:  # fmt: skip
     tx.post(_TOLD, [
         {"who": due.subscription_id, "at": now, "is_open": _is_still_so(due, stills)}
         for due, _ in taken if due.kind == Kind.ALERT
     ])  # fmt: skip
-    tx.post(_SENT, [
+    written = tx.count(_SENT, [
         {"id": due.notification_id, "at": now, "message_id": sent.message_id[:200], "why": _result(due, sent)}
         for due, sent in taken
     ])  # fmt: skip
-    tx.post(_NOTE, [_sent_note(due, now) for due, _ in taken])
     _blank_the_ended(tx, [due for due, _ in taken])
+    notes = [_sent_note(due, now) for due, _ in taken]
+    return lambda: tx.post(_NOTE, notes if written() == len(notes) else _not_noted_yet(tx, notes))
 
 
 def _is_still_so(due: Due, stills: Mapping[int, Still | None]) -> bool:
@@ -154,17 +167,15 @@ def _is_still_so(due: Due, stills: Mapping[int, Still | None]) -> bool:
     return still is not None and due.item_key in still.items
 
 
-def _not_noted_yet(tx: Tx, notes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _not_noted_yet(tx: Tx, notes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Somebody else may have sent it as well, and our own word may be here already: its commit's answer was lost."""
-    e = subscription_events.c
-    found = tx.execute(
-        select(e.event_type, e.payload).where(
-            e.subscription_id.in_([note["subscription_id"] for note in notes]),
-            e.event_type.in_({note["event_type"] for note in notes}),
-        )
-    )
-    known = {(kind, payload.get("notificationId")) for kind, payload in found if payload}
-    return [note for note in notes if (note["event_type"], note["payload"]["notificationId"]) not in known]
+    return [note for note in notes if not _is_noted(tx, note)]
+
+
+def _is_noted(tx: Tx, note: Mapping[str, Any]) -> bool:
+    found = tx.read(_NOTED_OF, {"who": note["subscription_id"], "kind": note["event_type"]})
+    number = note["payload"]["notificationId"]
+    return any(payload and payload.get("notificationId") == number for (payload,) in found)
 
 
 def _result(due: Due, sent: Sent) -> Mapping[str, Any]:
