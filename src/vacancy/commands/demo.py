@@ -45,8 +45,6 @@ async def _demo(config: Path | None, host: str, port: int, scale: float, databas
 def _settings(config: Path | None, host: str, port: int, database: Path, upstream: str) -> Settings:
     overrides = {
         "database_url": f"sqlite:///{database}",
-        # Links in mails lead to where the page is; of a port that is taken as it comes, nobody knows the number yet.
-        **({"base_url": _address(host, port)} if port else {}),
         "web": {"host": host, "port": port},
         "soc": {
             "enabled": True,
@@ -59,6 +57,7 @@ def _settings(config: Path | None, host: str, port: int, database: Path, upstrea
         },
     }
     settings = prepare(config, overrides, quiet=False)
+    # Of a port that is taken as it comes, nobody knows the number yet.
     if port == 0 or "base_url" in settings.model_fields_set:
         return settings
     # Links in mails lead to this page, wherever it is.
@@ -69,12 +68,6 @@ def _named(host: str) -> str:
     if host in _EVERYWHERE:
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
-
-
-def _address(host: str, port: int) -> str:
-    """From this machine: it may listen on all addresses."""
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - what is asked for, not what we do
-    return f"http://{f'[{here}]' if ':' in here else here}:{port}"
 
 
 def _announce(simulator: Simulator) -> Callable[[str], None]:
