@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,7 +25,7 @@ DUE = Due(
 
 
 def due(**changes: Any) -> Due:
-    return replace(DUE, **changes)
+    return DUE._replace(**changes)
 
 
 def window(start: int, end: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from vacancy.model.delivery import Decision, Drop, Due, Finished, Go, Truth, Wait
 from vacancy.model.messages import Kind
@@ -35,8 +36,7 @@ class Errand:
     known: MutableMapping[int, Sequence[OpeningFacts]]
 
 
-@dataclass(frozen=True, slots=True)
-class InHand:
+class InHand(NamedTuple):
     """A row that is locked for us, and has its place under the cap."""
 
     due: Due
@@ -123,7 +123,7 @@ def _decide(
     decided: list[tuple[Due, Decision]] = []
     for row in rows:
         taken = placed.get(row.subscription_id)
-        due = replace(row, notified_count=row.notified_count + taken) if taken else row
+        due = row._replace(notified_count=row.notified_count + taken) if taken else row
         still = stills.get(row.open_event_id) if row.open_event_id is not None else None
         truth = Truth(still.source, True, still.seen_at) if still else None
         decision = _rest(due, told, errand.contact_gap_s, now) or judge(due, truth, rules, now)

@@ -28,11 +28,8 @@ class Utc(TypeDecorator[datetime]):
         """Not process_bind_param: SQLAlchemy's own steps around it cost more, and a poll converts a thousand."""
         return None if dialect.name == "postgresql" else _iso_or_none
 
-    def process_result_value(self, value: Any, _dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-        return moment.astimezone(UTC)
+    def result_processor(self, dialect: Dialect, _coltype: object) -> Callable[[Any], datetime | None]:
+        return _in_utc if dialect.name == "postgresql" else _read_or_none
 
 
 class Json(TypeDecorator[Any]):
@@ -44,12 +41,24 @@ class Json(TypeDecorator[Any]):
     def bind_processor(self, _dialect: Dialect) -> Callable[[Any], Any]:
         return _text_or_none
 
-    def process_result_value(self, value: Any, _dialect: Dialect) -> Any:
-        return None if value is None else msgspec.json.decode(value)
+    def result_processor(self, _dialect: Dialect, _coltype: object) -> Callable[[Any], Any]:
+        return _decoded_or_none
 
 
 def _iso_or_none(value: datetime | None) -> str | None:
     return None if value is None else iso(value)
+
+
+def _in_utc(value: datetime | None) -> datetime | None:
+    return None if value is None else value.astimezone(UTC)
+
+
+def _read_or_none(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)
+
+
+def _decoded_or_none(value: str | None) -> Any:
+    return None if value is None else msgspec.json.decode(value)
 
 
 def _text_or_none(value: Any) -> str | None:

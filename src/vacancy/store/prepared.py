@@ -109,20 +109,18 @@ def _converted(row: Sequence[Any], converters: Sequence[tuple[int, _Process]]) -
 def _positions(
     names: Sequence[str], constant: Mapping[str, Any], given: Sequence[str], converters: Sequence[tuple[int, _Process]]
 ) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
+    fixed = [(at, constant[name]) for at, name in enumerate(names) if name in constant]
     pick = itemgetter(*given) if len(given) > 1 else lambda row: tuple(row[name] for name in given)
-    template = [constant.get(name) for name in names]
-    places = [at for at, name in enumerate(names) if name not in constant]
+    if not constant and not converters:
+        return pick
 
     def take(row: Mapping[str, Any]) -> Sequence[Any]:
         values = list(pick(row))
         for at, convert in converters:
             values[at] = convert(values[at])
-        if not constant:
-            return values
-        filled = template.copy()
-        for place, value in zip(places, values, strict=True):
-            filled[place] = value
-        return filled
+        for at, value in fixed:
+            values.insert(at, value)
+        return values
 
     return take
 

@@ -114,7 +114,7 @@ def lock(tx: Tx, now: datetime, worker: str, rows: Sequence[Due]) -> None:
     """The caller has found these free in this transaction, and judged that each has a place under its cap."""
     if not rows:
         return
-    placed = Counter(row.subscription_id for row in rows if row.kind == Kind.ALERT and not row.is_taken_over)
+    placed = Counter([row.subscription_id for row in rows if row.kind == Kind.ALERT and not row.is_taken_over])
     with tx.together():
         locked = tx.count(_LOCK, [{"id": row.notification_id, "worker": worker, "now": now} for row in rows])
         taken = tx.count(_TAKE_PLACES, [{"who": who, "places": places} for who, places in placed.items()])
