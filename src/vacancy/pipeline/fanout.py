@@ -60,8 +60,10 @@ class FanOut:
 def fan_out_some(tx: Tx, chunk: int = CHUNK) -> Fanned:
     """One chunk's worth: the rest of a large event, or many that few wait for."""
     # An item that closes meanwhile would leave rows behind that say what is not so any more.
-    ids.hold_edges_off(tx)
-    leads = notifications.leads_to_fan_out(tx, _LEADS)
+    with tx.together():
+        ids.hold_edges_off(tx)
+        leads = notifications.leads_to_fan_out(tx, _LEADS)
+        tx.now()
     done: list[int] = []
     room, queued = chunk, 0
     for lead in leads:
@@ -86,8 +88,10 @@ def _fan_out(tx: Tx, lead: Lead, room: int) -> tuple[int, int, bool]:
         if chunk is None:
             at, after = at + 1, 0
             continue
-        queued += notifications.queue_chunk(tx, tx.now(), lead, topic, after, chunk.last)
-        left, after = left - chunk.size, chunk.last
+        queued += notifications.queue_chunk(tx, tx.now(), lead, topic, after, chunk)
+        # Fewer than were asked for: there are no more of them.
+        at, after = (at, chunk.last) if chunk.size == left else (at + 1, 0)
+        left -= chunk.size
     finished = at == len(topics)
     if not finished:
         notifications.note_progress(tx, lead, at, after)

@@ -16,7 +16,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, text
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    Text,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    literal_column,
+    select,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import InvalidatePoolError, OperationalError
 from sqlalchemy.pool import QueuePool
@@ -36,7 +48,7 @@ _READERS: Final = 4
 _POSTGRES_CONNECTIONS: Final = 8
 _TRUSTED_FOR_S: Final = 1.0
 _DATABASE_TIME: Final = "SELECT clock_timestamp()"
-_NOTIFY: Final = text("SELECT pg_notify('vacancy', :name)")
+_NOTIFY: Final = Prepared(select(func.pg_notify(literal_column("'vacancy'"), bindparam("name", type_=Text))))
 
 
 class Tx:
@@ -120,7 +132,7 @@ class Tx:
     def ring(self, name: str) -> None:
         """Ring this bell when the transaction commits, and not if it does not."""
         if self.dialect == "postgresql" and name not in self.rung:
-            self.execute(_NOTIFY, {"name": name})
+            self.post(_NOTIFY, ({"name": name},))
         self.rung.add(name)
 
     def _database_time(self) -> datetime:

@@ -15,7 +15,6 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    literal,
     literal_column,
     or_,
     select,
@@ -24,7 +23,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.exc import IntegrityError
 
 from vacancy.model.availability import OPEN
 from vacancy.model.subscriptions import HEARING, Subscription
@@ -32,6 +30,7 @@ from vacancy.model.topics import ItemName
 from vacancy.store import bells
 from vacancy.store.engine import Tx
 from vacancy.store.events import of_group
+from vacancy.store.prepared import Prepared, PreparedSelect
 from vacancy.store.schema import availability, open_event_notifications, open_events, subscriptions
 
 PENDING: Final = "pending"
@@ -48,8 +47,7 @@ _s: Final = subscriptions.c
 _COLUMNS: Final = ("open_event_id", "subscription_id", "dedupe_key", "channel", "contact_hash", "not_before",
                    "created_at")  # fmt: skip
 _BEYOND_ALL: Final = 2**63 - 1
-# SQLAlchemy forgets how many rows an insert wrote unless it is told not to.
-_COUNTED: Final = {"preserve_rowcount": True}
+_MANY: Final = 100
 # Spelt out: SQLite takes an index over some of the rows only where it can read that these are among them.
 IS_PENDING: Final = _n.fanout_status == literal_column("'pending'")
 # What an event is about is still so: the item is open, in this very episode.
@@ -83,118 +81,131 @@ class Chunk:
     size: int
 
 
+_LEADS: Final = PreparedSelect(
+    select(_e.open_event_id, _e.dedupe_key, _e.fanout_topic, _e.fanout_after)
+    .where(_e.fanned_out_at.is_(None), or_(_e.lead_event_id.is_(None), _e.lead_event_id == _e.open_event_id))
+    .order_by(_e.open_event_id)
+    .limit(bindparam("room"))
+    .with_for_update(skip_locked=True)
+)
+_TOPICS: Final = PreparedSelect(
+    select(_e.topics, availability.c.snapshot_id.is_not(None))
+    .outerjoin(availability, _STILL_SO)
+    .where(_e.fanned_out_at.is_(None), of_group(_e, bindparam("lead")))
+    .order_by(_e.open_event_id)
+)
+_NEXT_IDS: Final = (
+    select(_s.subscription_id)
+    .where(_s.topic == bindparam("topic"), _s.subscription_id > bindparam("after"))
+    .order_by(_s.subscription_id)
+    .limit(bindparam("room"))
+    .subquery()
+)
+_NEXT_CHUNK: Final = PreparedSelect(select(func.max(_NEXT_IDS.c.subscription_id), func.count()))
+_WANTING: Final = select(
+    bindparam("event", type_=_n.open_event_id.type),
+    _s.subscription_id,
+    bindparam("dedupe", type_=_n.dedupe_key.type),
+    _s.contact_type,
+    _s.contact_hash,
+    _s.snooze_until,
+    bindparam("now", type_=_n.created_at.type),
+).where(
+    _s.status.in_([literal_column(f"'{status}'") for status in HEARING]),
+    _s.since_event_id < bindparam("event", type_=_n.open_event_id.type),
+    _s.notified_count < _s.max_notifications,
+    _s.wants_open,
+    # A topic of one item is not told of what it knows; a wider one is told of each item by itself.
+    or_(_s.item_key.is_(None), _s.last_known_section_status != OPEN),
+)
+_OF_CHUNK: Final = _WANTING.where(
+    _s.topic == bindparam("topic"), _s.subscription_id > bindparam("after"), _s.subscription_id <= bindparam("last")
+)
+_OF_ONE: Final = _WANTING.where(_s.subscription_id == bindparam("who"))
+_PROGRESS: Final = Prepared(
+    update(open_events)
+    .where(_e.open_event_id == bindparam("lead"))
+    .values(fanout_topic=bindparam("topic_at"), fanout_after=bindparam("after"))
+)
+_FANNED_OUT: Final = Prepared(
+    update(open_events)
+    .where(_e.fanned_out_at.is_(None), of_group(_e, bindparam("lead")))
+    .values(fanned_out_at=bindparam("at"))
+)
+
+
+class _Queue:
+    """One row for each that a question finds. A row that is there already is left as it is."""
+
+    def __init__(self, rows: Any) -> None:
+        self._plain = Prepared(insert(open_event_notifications).from_select(_COLUMNS, rows))
+        self._minding = {
+            name: Prepared(made(open_event_notifications).from_select(_COLUMNS, rows).on_conflict_do_nothing())
+            for name, made in (("sqlite", sqlite_insert), ("postgresql", postgres_insert))
+        }
+
+    def run(self, tx: Tx, row: Mapping[str, Any], size: int) -> int:
+        # On PostgreSQL the readiness for it costs a quarter more, and a point to go back to three round trips.
+        queued = self._try_plain(tx, row) if tx.dialect == "postgresql" and size > _MANY else None
+        if queued is None:
+            queued = tx.write(self._minding[tx.dialect], [row])
+        if queued:
+            tx.ring(bells.NOTIFICATIONS)
+        return queued
+
+    def _try_plain(self, tx: Tx, row: Mapping[str, Any]) -> int | None:
+        """None if some are queued already, which is rare."""
+        try:
+            with tx.connection.begin_nested():
+                return tx.write(self._plain, [row])
+        except tx.connection.dialect.loaded_dbapi.IntegrityError:
+            return None
+
+
+_QUEUE_CHUNK: Final = _Queue(_OF_CHUNK)
+_QUEUE_ONE: Final = _Queue(_OF_ONE)
+
+
 def leads_to_fan_out(tx: Tx, at_most: int) -> Sequence[Lead]:
     """Oldest first; those that another process has in hand are left to it."""
-    rows = tx.execute(
-        select(_e.open_event_id, _e.dedupe_key, _e.fanout_topic, _e.fanout_after)
-        .where(_e.fanned_out_at.is_(None), or_(_e.lead_event_id.is_(None), _e.lead_event_id == _e.open_event_id))
-        .order_by(_e.open_event_id)
-        .limit(at_most)
-        .with_for_update(skip_locked=True)
-    )
-    return [Lead(*row) for row in rows]
+    return [Lead(*row) for row in tx.read(_LEADS, {"room": at_most})]
 
 
 def topics_of(tx: Tx, lead: Lead) -> Mapping[str, bool]:
     """Of the lead's whole group, and whether an item of each is still open in the episode that is told of. The widest
     come first, so that whoever subscribed to a section and to its course is told as of the course; their order never
     changes, since a place in it is kept."""
-    rows = tx.execute(
-        select(_e.topics, availability.c.snapshot_id.is_not(None))
-        .outerjoin(availability, _STILL_SO)
-        .where(
-            _e.fanned_out_at.is_(None),
-            of_group(_e, lead.open_event_id),
-        )
-        .order_by(_e.open_event_id)
-    ).all()
     found: dict[str, bool] = {}
-    for topics, still_open in rows:
+    for topics, still_open in tx.read(_TOPICS, {"lead": lead.open_event_id}):
         for name in reversed(topics):
-            found[name] = found.get(name, False) or still_open
+            found[name] = found.get(name, False) or bool(still_open)
     return found
 
 
 def next_chunk(tx: Tx, topic: str, after: int, at_most: int) -> Chunk | None:
     """The next subscriptions of the topic, whoever they are; None when it has no more."""
-    ids = (
-        select(_s.subscription_id)
-        .where(_s.topic == topic, _s.subscription_id > after)
-        .order_by(_s.subscription_id)
-        .limit(at_most)
-        .subquery()
-    )
-    last, size = tx.execute(select(func.max(ids.c.subscription_id), func.count())).one()
+    ((last, size),) = tx.read(_NEXT_CHUNK, {"topic": topic, "after": after, "room": at_most})
     return None if last is None else Chunk(last, size)
 
 
-def queue_chunk(tx: Tx, now: datetime, lead: Lead, topic: str, after: int, up_to: int) -> int:
+def queue_chunk(tx: Tx, now: datetime, lead: Lead, topic: str, after: int, chunk: Chunk) -> int:
     """One row for everybody in the chunk who is to hear of it. A row that is there already is left as it is."""
-    rows = _wanting(now).where(_s.topic == topic, _s.subscription_id > after, _s.subscription_id <= up_to)
-    return _queue(tx, rows, lead.open_event_id, lead.dedupe_key)
+    given = {"event": lead.open_event_id, "dedupe": lead.dedupe_key, "now": now}
+    return _QUEUE_CHUNK.run(tx, {**given, "topic": topic, "after": after, "last": chunk.last}, chunk.size)
 
 
 def queue_one(tx: Tx, now: datetime, subscription_id: int, open_event_id: int, dedupe_key: str) -> int:
-    rows = _wanting(now).where(_s.subscription_id == subscription_id)
-    return _queue(tx, rows, open_event_id, dedupe_key)
-
-
-def _wanting(now: datetime) -> Any:
-    return select(
-        bindparam("event", type_=_n.open_event_id.type),
-        _s.subscription_id,
-        bindparam("dedupe", type_=_n.dedupe_key.type),
-        _s.contact_type,
-        _s.contact_hash,
-        _s.snooze_until,
-        literal(now, type_=_n.created_at.type),
-    ).where(
-        _s.status.in_(HEARING),
-        _s.since_event_id < bindparam("event", type_=_n.open_event_id.type),
-        _s.notified_count < _s.max_notifications,
-        _s.wants_open,
-        # A topic of one item is not told of what it knows; a wider one is told of each item by itself.
-        or_(_s.item_key.is_(None), _s.last_known_section_status != OPEN),
-    )
-
-
-def _queue(tx: Tx, rows: Any, open_event_id: int, dedupe_key: str) -> int:
-    given = {"event": open_event_id, "dedupe": dedupe_key}
-    queued = _queue_all(tx, rows, given) if tx.dialect == "postgresql" else None
-    if queued is None:
-        made = sqlite_insert if tx.dialect == "sqlite" else postgres_insert
-        statement = made(open_event_notifications).from_select(list(_COLUMNS), rows).on_conflict_do_nothing()
-        queued = tx.execute(statement.execution_options(**_COUNTED), given).rowcount
-    if queued:
-        tx.ring(bells.NOTIFICATIONS)
-    return queued
-
-
-def _queue_all(tx: Tx, rows: Any, given: Mapping[str, Any]) -> int | None:
-    """None if some are queued already, which is rare: on PostgreSQL the readiness for it costs a quarter more."""
-    statement = insert(open_event_notifications).from_select(list(_COLUMNS), rows)
-    try:
-        with tx.connection.begin_nested():
-            return tx.execute(statement.execution_options(**_COUNTED), given).rowcount
-    except IntegrityError:
-        return None
+    given = {"event": open_event_id, "dedupe": dedupe_key, "now": now}
+    return _QUEUE_ONE.run(tx, {**given, "who": subscription_id}, 1)
 
 
 def note_progress(tx: Tx, lead: Lead, topic_at: int, after: int) -> None:
-    tx.execute(
-        update(open_events)
-        .where(_e.open_event_id == lead.open_event_id)
-        .values(fanout_topic=topic_at, fanout_after=after)
-    )
+    tx.post(_PROGRESS, [{"lead": lead.open_event_id, "topic_at": topic_at, "after": after}])
 
 
 def note_fanned_out(tx: Tx, now: datetime, leads: Sequence[int]) -> None:
     """The whole group of each."""
-    tx.execute(
-        update(open_events)
-        .where(_e.fanned_out_at.is_(None), or_(_e.open_event_id.in_(leads), _e.lead_event_id.in_(leads)))
-        .values(fanned_out_at=now)
-    )
+    tx.post(_FANNED_OUT, [{"lead": lead, "at": now} for lead in leads])
 
 
 def running_openings(tx: Tx, source: str, items: Sequence[ItemName], since: int) -> Sequence[tuple[int, str]]:

@@ -29,7 +29,8 @@ _SENT: Final = PreparedForAll(
     .values(
         # Spelt out: what is no parameter costs nothing in every row.
         fanout_status=literal_column("'sent'"), fanout_attempts=_n.fanout_attempts + literal_column("1"),
-        last_attempt_at=value("at"), locked_by=null(), locked_at=null(), not_before=null(), provider_message_id=value("message_id"), error=value("why"),
+        last_attempt_at=value("at"), locked_by=null(), locked_at=null(), not_before=null(),
+        provider_message_id=value("message_id"), error=value("why"),
     ),
     id=_n.notification_id.type, at=_n.last_attempt_at.type, message_id=_n.provider_message_id.type, why=_n.error.type,
 )  # fmt: skip
