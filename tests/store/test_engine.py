@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
 from tests.store.test_commit_order import append
 from tests.support.clock import ManualClock
+from tests.support.databases import PostgresDatabase
 from vacancy.clock import SystemClock
 from vacancy.errors import StoreError
 from vacancy.pipeline.identity import Identity, is_dead
-from vacancy.store import bells, house
+from vacancy.store import bells, engine, house
 from vacancy.store.engine import Store, Tx
 
 
@@ -96,6 +98,43 @@ def test_a_database_in_a_folder_that_is_not_there_says_so(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="does its folder exist"):
         store.read_now(house.recall, "name")
     store.close()
+
+
+def _hang_up_on_all(postgres: PostgresDatabase) -> None:
+    with psycopg.connect(postgres.dsn, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid()"
+        )
+
+
+def test_a_connection_that_rested_is_asked_whether_it_lives(
+    postgres_store: Store, postgres: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_TRUSTED_FOR_S", 0.0)
+    postgres_store.write_now(house.remember, "name", "value")
+    _hang_up_on_all(postgres)
+    assert postgres_store.read_now(house.recall, "name") == "value"
+
+
+def test_one_that_broke_a_moment_ago_fails_once(
+    postgres_store: Store, postgres: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_TRUSTED_FOR_S", 1000.0)
+    postgres_store.write_now(house.remember, "name", "value")
+    _hang_up_on_all(postgres)
+    with pytest.raises(StoreError):
+        postgres_store.read_now(house.recall, "name")
+    assert postgres_store.read_now(house.recall, "name") == "value"
+
+
+def test_sqlalchemy_is_kept_out_of_what_runs_together(postgres_store: Store) -> None:
+    def mix(tx: Tx) -> None:
+        with tx.together():
+            tx.execute(text("SELECT 1"))
+
+    with pytest.raises(RuntimeError, match="prepared"):
+        postgres_store.write_now(mix)
 
 
 def test_a_live_process_is_not_taken_for_dead() -> None:
