@@ -6,6 +6,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from itertools import count
 from typing import Any, ClassVar
 
@@ -22,11 +24,11 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete, select
 
-from tests.flow.model import Model
+from tests.flow.model import Model, Rules
 from tests.support.clock import START, ManualClock
 from tests.support.lists import Hand, Lists
 from vacancy.clock import MOMENT_S, later
-from vacancy.model.availability import Complete, Failed, Partial, Trouble
+from vacancy.model.availability import Complete, Failed, Item, Partial, Policy, Trouble
 from vacancy.model.state import Reason
 from vacancy.pipeline.settle import Came, open_by_hand, release
 from vacancy.store import budgets, targets
@@ -40,8 +42,11 @@ names = count(1)
 
 
 class Histories(RuleBasedStateMachine):
+    """As the policy of courses has it."""
+
     store: ClassVar[Store]
     clock: ClassVar[ManualClock]
+    world: ClassVar[Rules] = Rules()
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,8 +55,9 @@ class Histories(RuleBasedStateMachine):
         self.store.write_now(_clear)
         self.key = f"12025|T{next(names)}"
         self.source = Lists(self.key)
+        self.source.policy = policy_of(self.source.policy, self.world)
         self.hand = Hand(self.store, self.clock, self.source)
-        self.model = Model()
+        self.model = Model(self.world)
         self.true_list: frozenset[str] = frozenset()
         self.told: list[tuple[str, str, int]] = []
         self.cursor = self._newest()
@@ -84,28 +90,29 @@ class Histories(RuleBasedStateMachine):
     @rule(times=st.integers(1, 4))
     def answers_truly(self, times: int) -> None:
         for _ in range(times):
-            self._hear(Complete(self.true_list))
+            self._hear(self._whole(self.true_list))
 
     @rule(share=st.sampled_from([0.5, 0.85, 0.92, 0.97]), seed=st.integers(0, 3), times=st.integers(1, 3))
     def answers_a_part(self, share: float, seed: int, times: int) -> None:
         for _ in range(times):
-            self._hear(Complete(self._part(share, seed)))
+            self._hear(self._whole(self._part(share, seed)))
 
-    @rule(times=st.integers(1, 4))
-    def answers_nothing(self, times: int) -> None:
+    @rule(times=st.integers(1, 4), listed=st.booleans())
+    def answers_nothing(self, times: int, listed: bool) -> None:
         for _ in range(times):
-            self._hear(Complete(frozenset()))
+            self._hear(self._whole(frozenset(), listed=listed))
 
     @rule(gap=st.sampled_from([30, 60, 100, 119, 121, 150]))
     def insists_for_minutes(self, gap: int) -> None:
         """The same short answer again and again, so that it may be confirmed."""
-        answer = Complete(self._part(0.5, 1))
+        answer = self._whole(self._part(0.5, 1))
         for _ in range(1 + 330 // gap):
             self._hear(answer, wait=gap)
 
     @rule(share=st.sampled_from([0.5, 1.0]), seed=st.integers(0, 3))
     def fails_on_a_page(self, share: float, seed: int) -> None:
-        self._hear(Partial(self._part(share, seed)))
+        keys = self._part(share, seed)
+        self._hear(Partial(keys, self._items(keys)))
 
     @rule(trouble=st.sampled_from([Trouble.TIMEOUT, Trouble.RATE_LIMITED, Trouble.MISCONFIGURED]))
     def fails(self, trouble: Trouble) -> None:
@@ -125,9 +132,9 @@ class Histories(RuleBasedStateMachine):
         late = self.hand.claim()
         assert late is not None
         self.clock.jump(21)
-        self._hear(Complete(self._part(0.9, 2) if other else self.true_list), hand=self._colleague(), wait=0)
+        self._hear(self._whole(self._part(0.9, 2) if other else self.true_list), hand=self._colleague(), wait=0)
         told = len(self.model.told)
-        assert self.hand.settle(late, Complete(self._part(0.99, 5))).came is Came.SUPERSEDED
+        assert self.hand.settle(late, self._whole(self._part(0.99, 5))).came is Came.SUPERSEDED
         assert len(self.model.told) == told
 
     @rule(seconds=st.sampled_from([-7200, -3600, -60, -1, 600, 7200, 90_000]))
@@ -142,15 +149,17 @@ class Histories(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(ALL[:20]))
     def operator_opens(self, key: str) -> None:
+        if self.world.venues and key not in self.model.episodes:
+            return  # nobody could say whose table it is
         opened = self.store.write_now(open_by_hand, self.source, self._target_id(), key, "by hand")
         assert (opened is None) == (key in self.model.open)
-        self.model.open_by_hand(key)
+        self.model.open_by_hand(key, self.clock.now())
 
     @precondition(lambda self: self.model.waiting is not None)
     @rule()
     def operator_releases(self) -> None:
         assert self.store.write_now(release, self.source, self._target_id(), "released") is not None
-        self.model.release()
+        self.model.release(self.clock.now())
 
     # What must hold after every step.
 
@@ -172,13 +181,23 @@ class Histories(RuleBasedStateMachine):
         assert {key for key, state, _, _ in rows if state == "Open"} == self.model.open
         assert {key: misses for key, _, _, misses in rows if misses} == self.model.misses
 
+    def _whole(self, keys: frozenset[str], *, listed: bool = False) -> Complete:
+        return Complete(keys, self._items(keys), listed=max(len(keys), int(listed)) if self.world.venues else None)
+
+    def _items(self, keys: frozenset[str]) -> dict[str, Item]:
+        venues = self.world.venues
+        return {key: Item(key, venues[key], {"venue": venues[key]}) for key in keys} if venues else {}
+
     def _hear(self, answer: Complete | Partial, *, hand: Hand | None = None, wait: float | None = None) -> None:
         self._wait_until_due()
         if wait:
             self.clock.jump(wait)
             self._wait_until_due()
         settled = (hand or self.hand).poll(answer)
-        self.model.hear(answer.keys, self.clock.now(), complete=isinstance(answer, Complete))
+        self.model.hear(
+            answer.keys, self.clock.now(), complete=isinstance(answer, Complete),
+            nothing_listed=isinstance(answer, Complete) and answer.is_empty,
+        )  # fmt: skip
         held = settled.came in (Came.HELD, Came.WAITING)
         if isinstance(answer, Complete):
             assert held == (self.model.waiting is not None)
@@ -236,17 +255,32 @@ def _when_due(tx: Tx, key: str, now: Any) -> float:
     return max([(moment - now).total_seconds() for moment in [*moments, *([paused] if paused else [])]], default=0.0)
 
 
+def policy_of(policy: Policy, rules: Rules) -> Policy:
+    if not rules.venues:
+        return policy
+    return replace(
+        policy, misses_to_close=rules.misses, ratio_gate=rules.ratio, records_close=rules.tells_closes,
+        group_empty_after=2, event_gap_s=rules.gap.total_seconds(), adaptive=True,
+    )  # fmt: skip
+
+
+# Few venues with many tables, and many with few.
+TABLES = Rules(
+    1, False, False, {key: f"venue {int(key) % 40 // (1 + int(key) % 3)}" for key in ALL}, timedelta(minutes=30)
+)
+
+
 @contextmanager
-def _on(store: Store, clock: ManualClock) -> Iterator[type[Histories]]:
-    Histories.store, Histories.clock = store, clock
-    yield Histories
+def _on(store: Store, clock: ManualClock, rules: Rules) -> Iterator[type[Histories]]:
+    yield type("HistoriesHere", (Histories,), {"store": store, "clock": clock, "world": rules})
 
 
 @pytest.mark.timeout(3600)
-def test_histories(store: Store, clock: ManualClock, request: pytest.FixtureRequest) -> None:
-    # 300 histories on each database; `pytest --hypothesis-profile=thorough` goes through 3,000.
-    examples = 3 * settings().max_examples
-    with _on(store, clock) as machine:
+@pytest.mark.parametrize("rules", [Rules(), TABLES], ids=["courses", "tables"])
+def test_histories(store: Store, clock: ManualClock, rules: Rules) -> None:
+    # 200 histories of each kind on each database; `pytest --hypothesis-profile=thorough` goes through 2,000.
+    examples = 2 * settings().max_examples
+    with _on(store, clock, rules) as machine:
         run_state_machine_as_test(
             machine,
             settings=settings(

@@ -10,6 +10,9 @@ from typing import Any, Final
 
 OPEN: Final = "Open"
 CLOSED: Final = "Closed"
+# Of the interval: between the two lies a factor of four.
+HOT_FACTOR: Final = 0.5
+COLD_FACTOR: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,18 @@ class Complete:
     """Everything that is open in the target. `items` says more of keys where the source knows more than the key.
 
     `mark` tells its body from any other: the bytes, or a digest of them. The next question hands it back, and the same
-    body is answered with Unchanged.
+    body is answered with Unchanged. `listed` is how much the upstream showed at all, open or not, where it shows both:
+    an answer is empty if that is nothing.
     """
 
     keys: frozenset[str]
     items: Mapping[str, Item] = field(default_factory=dict)
     mark: bytes | None = None
+    listed: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.keys if self.listed is None else self.listed == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,14 @@ class Policy:
     ratio_gate: bool = True
     records_close: bool = True  # a close writes a Closed event as well as the state
     time_zone: str = "UTC"  # where its items are: quiet hours go by it
+    group_empty_after: int | None = None  # only items of a group that was empty for so many whole answers raise events
+    event_gap_s: float = 0  # no second event of an item within it; what opened meanwhile is raised when it ends
+    adaptive: bool = False  # targets where much happens are asked sooner, quiet ones later
+
+    @property
+    def slowest_s(self) -> float:
+        """The longest that a target is left alone when nothing is wrong, jitter aside."""
+        return self.interval_s * COLD_FACTOR if self.adaptive else self.interval_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +154,5 @@ class Claim:
     failures: int
     last_error: Mapping[str, Any] | None
     slowed: bool  # the source's budget is reduced
+    wholes: int = 0  # how many whole answers were believed so far
+    last_edge_at: datetime | None = None  # when something here last opened or closed

@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 from hashlib import sha1
 from typing import Final
 
+from msgspec.structs import replace
+
 from vacancy.model.availability import Answer, Complete, Item
 from vacancy.model.events import Description
-from vacancy.model.state import Changes, ItemState, TargetState
+from vacancy.model.state import Changes, ItemState, TargetState, digest
 from vacancy.sources.base import Source
 from vacancy.store import availability, events, ids, subscriptions
 from vacancy.store.engine import Tx
@@ -42,7 +44,7 @@ class Emission:
 
 def emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission:
     """The caller has won the target's row in this transaction. `state` follows; if the commit fails, drop it."""
-    if changes.opened or changes.closed or not changes.raises:
+    if changes.opened or changes.closed or changes.due or not changes.raises:
         ids.emit_alone(tx)
     before = {key: state.items[key] for key in changes.closed}
     closed_at = {item.key: state.items[item.key].closed_at for item in changes.opened if item.key in state.items}
@@ -51,7 +53,7 @@ def emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission
         subscriptions.baseline_taken(tx, scene.target_id, scene.source.name, scene.key)
         return Emission()
     openings = [
-        _Change(item, state.items[item.key], is_opening=True, since=closed_at.get(item.key)) for item in changes.opened
+        _Change(item, state.items[item.key], is_opening=True, since=closed_at.get(item.key)) for item in changes.news
     ]
     closings = [_Change(Item(key, item.group), item, is_opening=False, since=None) for key, item in before.items()]
     if not openings and not closings:
@@ -77,17 +79,39 @@ def _write_items(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> 
         availability.close_items(tx, state, changes.closed, scene.now, scene.last_seen_at)
         for key in changes.closed:
             item = state.items[key]
-            state.put(key, ItemState(item.snapshot_id, False, item.episode, closed_at=scene.now, group=item.group))
+            state.put(key, replace(item, is_open=False, missed=0, closed_at=scene.now, owed_from=None))
     misses = {**changes.missed, **dict.fromkeys(changes.seen_again, 0)}
     if misses:
         availability.count_misses(tx, state, misses, scene.last_seen_at)
         for key, count in misses.items():
             item = state.items[key]
-            state.put(key, ItemState(item.snapshot_id, True, item.episode, count, group=item.group))
+            state.put(key, replace(item, missed=count))
     if changes.opened:
         opened = availability.open_items(tx, scene.target_id, state, changes.opened, scene.now)
         for key, item in opened.items():
             state.put(key, item)
+    if changes.said_anew:
+        availability.describe_anew(tx, state, changes.said_anew)
+        for each in changes.said_anew:
+            state.put(each.key, replace(state.items[each.key], says=digest(each.payload)))
+    if scene.source.policy.group_empty_after is not None or scene.source.policy.event_gap_s:
+        _remember(tx, scene, state, changes)
+
+
+def _remember(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> None:
+    """What later answers are judged by: since when an item is gone, when it was told of, what is owed for it."""
+    told = dict.fromkeys((item.key for item in changes.news), scene.now)
+    gone = dict.fromkeys(changes.closed, state.wholes + 1)
+    # What a baseline shows is owed to nobody.
+    settled = () if changes.raises else tuple(state.owed)
+    touched = {*told, *gone, *changes.put_off, *settled}
+    for key in touched:
+        item = state.items[key]
+        owed = changes.put_off.get(key) if changes.raises else None
+        state.put(key, replace(item, gone_since=gone.get(key, item.gone_since), told_at=told.get(key, item.told_at),
+                               owed_from=owed))  # fmt: skip
+    if touched:
+        availability.remember(tx, state, touched)
 
 
 def _append(tx: Tx, scene: Scene, changed: Sequence[_Change], about: Mapping[str, Description]) -> list[int]:

@@ -48,7 +48,7 @@ def confirm_only(state: TargetState, counts: tuple[int, ...], answer: Complete, 
 
 def _first_answers(held: Held | None, answer: Complete, now: datetime) -> Verdict:
     samples = held.samples + 1 if held and held.reason is Reason.BASELINE and _like(held, answer) else 1
-    if samples >= (2 if answer.keys else 3):
+    if samples >= (3 if answer.is_empty else 2):
         return Believe(baseline=True, recount=True)
     return Hold(_anchor(Reason.BASELINE, answer, now, samples))
 
@@ -57,7 +57,7 @@ def _doubt(
     state: TargetState, counts: tuple[int, ...], answer: Complete, added: Collection[str], policy: Policy
 ) -> Reason | None:
     reference = _reference(counts)
-    if not answer.keys and counts and counts[-1]:
+    if answer.is_empty and counts and counts[-1]:
         return Reason.EMPTY
     if not policy.ratio_gate:
         return None

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from vacancy.clock import Dice
-from vacancy.model.availability import Claim, Failed, Policy, Trouble
+from vacancy.model.availability import COLD_FACTOR, HOT_FACTOR, Claim, Failed, Policy, Trouble
 
 IN_FLIGHT: Final = 10
 IN_FLIGHT_SLOWED: Final = 5
@@ -20,6 +20,8 @@ MISCONFIGURED_DELAY_S: Final = 1800.0
 _PAUSE_S: Final = 15.0
 _RATE_LIMITED_PAUSE_S: Final = 60.0
 _HELD_PROBE_S: Final = 30.0
+_HOT_FOR: Final = timedelta(minutes=10)
+_WARM_FOR: Final = timedelta(hours=2)
 # A target that was believed may be missing upstream for a deployment: only a lasting 404 is a wrong setting.
 _MISCONFIGURED_FOR: Final = timedelta(minutes=10)
 
@@ -35,14 +37,23 @@ class Setback:
 
 def longest_delay_s(policies: Iterable[Policy]) -> float:
     """No next time lies further ahead, whatever the jitter; one that does was written by a clock that was ahead."""
-    return 1.5 * max([MISCONFIGURED_DELAY_S, *(policy.interval_s for policy in policies)])
+    return 1.5 * max([MISCONFIGURED_DELAY_S, *(policy.slowest_s for policy in policies)])
 
 
-def next_delay(policy: Policy, dice: Dice, *, held: bool) -> float:
+def next_delay(policy: Policy, dice: Dice, now: datetime, last_edge_at: datetime | None, *, held: bool) -> float:
     """The interval with its jitter, counted from now: a missed slot is skipped, never caught up."""
     if held:
         return min(_HELD_PROBE_S, policy.interval_s)
-    return dice.jitter(policy.interval_s, policy.jitter)
+    factor = _warmth(now, last_edge_at) if policy.adaptive else 1.0
+    return dice.jitter(policy.interval_s * factor, policy.jitter)
+
+
+def _warmth(now: datetime, last_edge_at: datetime | None) -> float:
+    """What has just changed is likely to change again."""
+    age = timedelta.max if last_edge_at is None else now - last_edge_at
+    if age < _HOT_FOR:
+        return HOT_FACTOR
+    return 1.0 if age < _WARM_FOR else COLD_FACTOR
 
 
 def after_failure(policy: Policy, dice: Dice, claim: Claim, failed: Failed, now: datetime) -> Setback:

@@ -275,7 +275,8 @@ def _is_current(state: TargetState, claim: Claim) -> bool:
 def _is_quiet(state: TargetState | None, answer: Complete | None) -> bool:
     if state is None or answer is None:
         return False
-    return state.believed and state.held is None and not state.missed and state.open == answer.keys
+    waits = state.held is not None or state.missed or state.owed
+    return state.believed and not waits and state.open == answer.keys
 
 
 def _configure(tx: Tx, source: Asked) -> None:

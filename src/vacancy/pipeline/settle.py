@@ -26,6 +26,7 @@ _COUNTS_KEPT: Final = 16
 _STALE_AFTER: Final = timedelta(seconds=60)
 _c: Final = schema.targets.c
 _ONE_MORE_POLL: Final = _c.polls + 1
+_ONE_MORE_WHOLE: Final = _c.wholes + 1
 NOTHING: Final = Emission()
 
 
@@ -58,7 +59,7 @@ def settle_answer(
     now = tx.now()
     state = _state(tx, claim, source, remembered)
     if state is None:
-        return _superseded(tx, now, claim, source, dice)
+        return _superseded(tx, now, claim, source)
     return _recover(tx, claim, source, _judged(tx, now, claim, source, answer, state, dice))
 
 
@@ -82,7 +83,7 @@ def settle_unchanged(tx: Tx, claim: Claim, source: Source, state: TargetState, d
     """The heartbeat of a target in which nothing waits: one row."""
     now = tx.now()
     counts = _with_count(claim.counts, len(state.open))
-    values: dict[str, Any] = {"last_complete_at": now, "polls": _ONE_MORE_POLL}
+    values: dict[str, Any] = {"last_complete_at": now, "polls": _ONE_MORE_POLL, "wholes": _ONE_MORE_WHOLE}
     if counts != claim.counts:
         values["recent_counts"] = counts
     beat = _heartbeat(tx, now, claim, source, dice, Came.UNCHANGED, **values)
@@ -170,6 +171,7 @@ def _state(tx: Tx, claim: Claim, source: Source, remembered: TargetState | None)
         state = target_state.load(tx, claim.target_id)
         if state.version != claim.version:
             return None
+    state.wholes = claim.wholes
     if state.known_version != claim.known_version:
         state.known, state.known_version = source.known(tx, claim.key), claim.known_version
     return state
@@ -179,7 +181,7 @@ def _believe(
     tx: Tx, now: datetime, claim: Claim, source: Source, answer: Answer, added: Collection[str], state: TargetState,
     verdict: Believe, dice: Dice,
 ) -> Settled:  # fmt: skip
-    changes = compare(state, answer, added, source.policy, baseline=verdict.baseline)
+    changes = compare(state, answer, added, source.policy, now, baseline=verdict.baseline)
     values: dict[str, Any] = {"polls": _ONE_MORE_POLL}
     if isinstance(answer, Complete):
         counts = () if verdict.recount else claim.counts
@@ -187,7 +189,10 @@ def _believe(
             "last_complete_at": now,
             "open_count": len(answer.keys),
             "recent_counts": _with_count(counts, len(answer.keys)),
+            "wholes": _ONE_MORE_WHOLE,
         }
+    if changes.opened or changes.closed:
+        values["last_edge_at"] = now
     if not changes and not state.held and not verdict.baseline:
         return replace(_heartbeat(tx, now, claim, source, dice, Came.UNCHANGED, **values), state=state)
     snapshot_hash = hash_of(answer)
@@ -238,9 +243,10 @@ def _heartbeat(
     """Win the target's row, or find out that somebody else did."""
     if claim.failures:
         values |= {"failures": 0, "failing_since": None, "last_error": None}
-    delay = pace.next_delay(source.policy, dice, held=probe)
+    last_edge_at = values.get("last_edge_at", claim.last_edge_at)
+    delay = pace.next_delay(source.policy, dice, now, last_edge_at, held=probe)
     if not targets.settle(tx, now, claim, delay, **values):
-        return _superseded(tx, now, claim, source, dice)
+        return _superseded(tx, now, claim, source)
     return Settled(came, delay_s=delay)
 
 
@@ -251,9 +257,9 @@ def _recover(tx: Tx, claim: Claim, source: Asked, settled: Settled) -> Settled:
     return settled
 
 
-def _superseded(tx: Tx, now: datetime, claim: Claim, source: Asked, dice: Dice) -> Settled:
+def _superseded(tx: Tx, now: datetime, claim: Claim, source: Asked) -> Settled:
     # What changed under us (a new question, a pause, a release) wants the next answer soon.
-    delay = min(1.0, pace.next_delay(source.policy, dice, held=False))
+    delay = min(1.0, source.policy.interval_s)
     targets.hand_back(tx, now, claim, delay)
     return Settled(Came.SUPERSEDED, delay_s=delay)
 
@@ -269,12 +275,12 @@ def release(tx: Tx, source: Source, target_id: int, trace_id: str) -> Settled | 
     if state.held is None:
         return None
     now, seen_at, answer = tx.now(), state.held.last_at, Complete(state.held.keys, state.held.items)
-    changes = compare(state, answer, answer.keys - state.open, source.policy, baseline=not state.believed)
+    changes = compare(state, answer, answer.keys - state.open, source.policy, now, baseline=not state.believed)
     snapshot_hash = hash_of(answer)
     targets.advance(
         tx, target_id, state.version, held_since=None, baseline_at=row.baseline_at or now,
         last_complete_at=min(seen_at, now), source_hash=snapshot_hash, open_count=len(answer.keys),
-        recent_counts=(len(answer.keys),),
+        recent_counts=(len(answer.keys),), wholes=state.wholes + 1, last_edge_at=now,
     )  # fmt: skip
     scene = Scene(target_id, row.key, source, source.detected_by, trace_id, now, row.last_complete_at, snapshot_hash)
     return Settled(Came.BELIEVED, state, _take_in(tx, scene, state, changes, state.version + 1))
@@ -288,7 +294,9 @@ def open_by_hand(tx: Tx, source: Source, target_id: int, item_key: str, trace_id
         return None
     targets.advance(tx, target_id, state.version)
     scene = Scene(target_id, row.key, source, "manual", trace_id, tx.now(), row.last_complete_at)
-    return Settled(Came.BELIEVED, state, emit(tx, scene, state, Changes(opened=(Item(item_key),))))
+    before = state.items.get(item_key)
+    item = Item(item_key, before.group if before else None)
+    return Settled(Came.BELIEVED, state, emit(tx, scene, state, Changes(opened=(item,))))
 
 
 def reconcile(tx: Tx, source: Source, key: str, flips: Flips, trace_id: str) -> Settled | None:
@@ -315,7 +323,7 @@ def reconcile(tx: Tx, source: Source, key: str, flips: Flips, trace_id: str) -> 
     if not isinstance(verdict, Believe):
         return None
     # Items that nothing was said about keep their misses.
-    changes = replace(compare(state, answer, added, source.policy, surely_closed=flips.closed), seen_again=())
+    changes = replace(compare(state, answer, added, source.policy, now, surely_closed=flips.closed), seen_again=())
     if not changes and not state.held:
         return None
     recounted = {"recent_counts": (len(answer.keys),)} if verdict.recount else {}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
 from vacancy.model.availability import CLOSED, OPEN, Item
-from vacancy.model.state import ItemState, TargetState
+from vacancy.model.state import ItemState, TargetState, digest
 from vacancy.store.engine import Tx
 from vacancy.store.ids import draw
 from vacancy.store.prepared import Prepared
@@ -23,6 +23,10 @@ _LOAD: Final = select(
     availability.c.missed_polls,
     availability.c.closed_at,
     availability.c.group_key,
+    availability.c.payload,
+    availability.c.gone_since,
+    availability.c.told_at,
+    availability.c.owed_from,
 ).where(availability.c.target_id == bindparam("target"))
 _INSERT: Final = Prepared(
     insert(availability),
@@ -63,13 +67,21 @@ _MISS: Final = Prepared(
     .where(availability.c.snapshot_id == bindparam("id"))
     .values(missed_polls=bindparam("misses"), last_seen_at=bindparam("seen"))
 )
+_DESCRIBE: Final = Prepared(
+    update(availability).where(availability.c.snapshot_id == bindparam("id")).values(payload=bindparam("says"))
+)
+_REMEMBER: Final = Prepared(
+    update(availability)
+    .where(availability.c.snapshot_id == bindparam("id"))
+    .values(gone_since=bindparam("since"), told_at=bindparam("told"), owed_from=bindparam("owed"))
+)
 
 
 def load(tx: Tx, target_id: int) -> dict[str, ItemState]:
     rows = tx.execute(_LOAD, {"target": target_id})
     return {
-        key: ItemState(snapshot_id, state == OPEN, episode, missed, closed_at, group)
-        for key, snapshot_id, state, episode, missed, closed_at, group in rows
+        key: ItemState(snapshot_id, state == OPEN, episode, missed, closed_at, group, digest(payload or {}), *more)
+        for key, snapshot_id, state, episode, missed, closed_at, group, payload, *more in rows
     }
 
 
@@ -82,10 +94,15 @@ def open_items(tx: Tx, target_id: int, state: TargetState, items: Sequence[Item]
     for item in items:
         before = state.items.get(item.key)
         if before:
-            opened[item.key] = ItemState(before.snapshot_id, True, before.episode + 1, group=item.group)
+            opened[item.key] = ItemState(
+                before.snapshot_id, True, before.episode + 1, group=item.group, says=digest(item.payload),
+                gone_since=before.gone_since, told_at=before.told_at,
+            )  # fmt: skip
             again.append(_opening(item, opened[item.key], at))
         else:
-            opened[item.key] = ItemState(next(numbers), True, state.episode_floor + 1, group=item.group)
+            opened[item.key] = ItemState(
+                next(numbers), True, state.episode_floor + 1, group=item.group, says=digest(item.payload)
+            )
             first.append(_new_row(target_id, item, opened[item.key], at))
     if again:
         tx.write(_REOPEN, again)
@@ -100,6 +117,19 @@ def close_items(tx: Tx, state: TargetState, keys: Sequence[str], at: datetime, l
 
 def count_misses(tx: Tx, state: TargetState, misses: Mapping[str, int], last_seen: datetime | None) -> None:
     tx.write(_MISS, [{"id": state.items[key].snapshot_id, "misses": n, "seen": last_seen} for key, n in misses.items()])
+
+
+def describe_anew(tx: Tx, state: TargetState, items: Sequence[Item]) -> None:
+    tx.write(_DESCRIBE, [{"id": state.items[item.key].snapshot_id, "says": dict(item.payload)} for item in items])
+
+
+def remember(tx: Tx, state: TargetState, keys: Collection[str]) -> None:
+    """What policies go by that ask for more than open and closed; the others never write it."""
+    items = [state.items[key] for key in keys]
+    tx.write(_REMEMBER, [
+        {"id": item.snapshot_id, "since": item.gone_since, "told": item.told_at, "owed": item.owed_from}
+        for item in items
+    ])  # fmt: skip
 
 
 def prune_closed(tx: Tx, before: datetime, at_most: int) -> int:

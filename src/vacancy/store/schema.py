@@ -68,6 +68,8 @@ targets = _table(
     Column("source_hash", String(64)),
     Column("open_count", Integer, nullable=False, server_default=text("0")),
     Column("polls", Integer, nullable=False, server_default=text("0")),
+    Column("wholes", Integer, nullable=False, server_default=text("0")),  # whole answers that were believed
+    Column("last_edge_at", Utc),
     Column("recent_counts", Json, nullable=False, server_default=text("'[]'")),
     Column("version", Integer, nullable=False, server_default=text("0")),
     Column("known_version", Integer, nullable=False, server_default=text("0")),
@@ -112,6 +114,11 @@ availability = _table(
     Column("episode", Integer, nullable=False, server_default=text("0")),
     Column("group_key", String(200)),
     Column("payload", Json),
+    # For policies that go by groups, or keep a gap between two events: the number of the first whole answer without
+    # the item, its last event, and from when its opening is owed one.
+    Column("gone_since", Integer, nullable=False, server_default=text("0")),
+    Column("told_at", Utc),
+    Column("owed_from", Utc),
     UniqueConstraint("target_id", "item_key"),
     # Retention looks for closed items by age.
     Index("ix_availability_closed", "closed_at", postgresql_where=text("state = 'Closed'"),

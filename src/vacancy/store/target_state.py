@@ -11,14 +11,14 @@ from vacancy.store import availability, held
 from vacancy.store.engine import Tx
 from vacancy.store.schema import targets
 
-_ROW: Final = select(targets.c.version, targets.c.baseline_at, targets.c.episode_floor, targets.c.held_since).where(
+_ROW: Final = select(targets.c.version, targets.c.baseline_at, targets.c.episode_floor, targets.c.wholes).where(
     targets.c.target_id == bindparam("target")
 )
 
 
 def load(tx: Tx, target_id: int) -> TargetState:
     row = tx.execute(_ROW, {"target": target_id}).one()
-    state = TargetState(row.version, row.baseline_at is not None, row.episode_floor)
+    state = TargetState(row.version, row.baseline_at is not None, row.episode_floor, wholes=row.wholes)
     for key, item in availability.load(tx, target_id).items():
         state.put(key, item)
     state.held = held.load(tx, target_id)

@@ -39,7 +39,7 @@ _COUNT_LEASES: Final = PreparedSelect(select(func.count()).where(_c.budget == bi
 _NEXT_TARGETS: Final = PreparedSelect(
     select(
         _c.target_id, _c.source, _c.key, _c.version, _c.known_version, _c.baseline_at, _c.recent_counts,
-        _c.last_complete_at, _c.failures, _c.last_error, _c.next_poll_at, _IS_DUE,
+        _c.last_complete_at, _c.failures, _c.last_error, _c.wholes, _c.last_edge_at, _c.next_poll_at, _IS_DUE,
     )
     .where(_ASKABLE, or_(_c.lease_until.is_(None), ~_LEASED))
     .order_by(_IS_DUE.desc(), _c.next_poll_at, _c.target_id)
@@ -107,7 +107,7 @@ def claim(
 
 
 def _claim(row: Sequence[Any], owner: str, trace_id: str, slowed: bool) -> Claim:
-    target_id, source, key, version, known_version, baseline_at, counts, last_complete_at, failures, error = row
+    target_id, source, key, version, known_version, baseline_at, counts, last_complete_at, failures, error, *more = row
     return Claim(
         target_id,
         source,
@@ -122,6 +122,7 @@ def _claim(row: Sequence[Any], owner: str, trace_id: str, slowed: bool) -> Claim
         failures,
         error,
         slowed,
+        *more,
     )
 
 
@@ -139,7 +140,9 @@ def settle(tx: Tx, now: datetime, claim: Claim, delay_s: float, **values: Any) -
 
 
 # What a poll may write of a column without knowing it: one more poll, and a doubt that lasts since it began.
-_EXPRESSIONS: Final[Mapping[str, ColumnElement[Any]]] = {"polls": _c.polls + 1, "held_since": _c.held_since}
+_EXPRESSIONS: Final[Mapping[str, ColumnElement[Any]]] = {
+    "polls": _c.polls + 1, "wholes": _c.wholes + 1, "held_since": _c.held_since,
+}  # fmt: skip
 
 
 @cache
