@@ -177,6 +177,28 @@ def test_the_words_of_an_open_table_follow_the_upstream(settled: Hand, store: St
     assert told(settled) == ["carbone 20"]
 
 
+def test_a_table_in_two_overlapping_buckets_is_told_of_once(store: Store, clock: ManualClock) -> None:
+    both = Lists(BUCKET, "2026-02-28_21:30")
+    both.policy = POLICY
+    hand = Hand(store, clock, both)
+    hand.configure()
+    hands: dict[str, Hand] = {}
+    for _ in range(4):
+        claim = hand.claim()
+        assert claim is not None
+        mine = hands.setdefault(claim.key, Hand(store, clock, both, claim.key))
+        mine.settle(claim, tables())
+        clock.jump(31)
+    for key in both.keys:
+        clock.jump(60)
+        (claim,) = [claim for claim in (hand.claim(), hand.claim()) if claim and claim.key == key]
+        hands[key].settle(claim, tables("carbone 21"))
+        clock.jump(60)
+    assert told(hand) == ["carbone 21"]
+    openings = select(availability.c.target_id).where(availability.c.item_key == "carbone 21")
+    assert len(store.read_now(lambda tx: tx.execute(openings).all())) == 2
+
+
 def test_targets_with_edges_are_asked_sooner_and_quiet_ones_later(settled: Hand, clock: ManualClock) -> None:
     assert settled.poll(tables("carbone 20")).delay_s == 15
     clock.jump(700)

@@ -4,12 +4,12 @@ nor the state without its edge: whatever kills us leaves both or neither."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha1
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from vacancy.model.availability import Answer, Complete, Item
 from vacancy.model.events import Description
@@ -46,6 +46,8 @@ def emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission
     """The caller has won the target's row in this transaction. `state` follows; if the commit fails, drop it."""
     if changes.opened or changes.closed or changes.due or not changes.raises:
         ids.emit_alone(tx)
+    if changes.news and scene.source.policy.event_gap_s:
+        changes = _not_told_elsewhere(tx, scene, changes)
     before = {key: state.items[key] for key in changes.closed}
     closed_at = {item.key: state.items[item.key].closed_at for item in changes.opened if item.key in state.items}
     _write_items(tx, scene, state, changes)
@@ -66,6 +68,15 @@ def emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission
     return Emission(tuple(numbers[: len(openings)]), tuple(numbers[len(openings) :]))
 
 
+def _not_told_elsewhere(tx: Tx, scene: Scene, changes: Changes) -> Changes:
+    """The same item may be open in another target as well, which saw it first: two windows of hours overlap."""
+    since = scene.now - timedelta(seconds=scene.source.policy.event_gap_s)
+    keys = [item.key for item in changes.news]
+    told = availability.told_elsewhere(tx, scene.source.name, scene.target_id, keys, since)
+    due = tuple(item for item in changes.due if item.key not in told)
+    return replace(changes, silent=changes.silent | told, due=due) if told else changes
+
+
 @dataclass(frozen=True, slots=True)
 class _Change:
     item: Item
@@ -79,13 +90,13 @@ def _write_items(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> 
         availability.close_items(tx, state, changes.closed, scene.now, scene.last_seen_at)
         for key in changes.closed:
             item = state.items[key]
-            state.put(key, replace(item, is_open=False, missed=0, closed_at=scene.now, owed_from=None))
+            state.put(key, structs.replace(item, is_open=False, missed=0, closed_at=scene.now, owed_from=None))
     misses = {**changes.missed, **dict.fromkeys(changes.seen_again, 0)}
     if misses:
         availability.count_misses(tx, state, misses, scene.last_seen_at)
         for key, count in misses.items():
             item = state.items[key]
-            state.put(key, replace(item, missed=count))
+            state.put(key, structs.replace(item, missed=count))
     if changes.opened:
         opened = availability.open_items(tx, scene.target_id, state, changes.opened, scene.now)
         for key, item in opened.items():
@@ -93,7 +104,7 @@ def _write_items(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> 
     if changes.said_anew:
         availability.describe_anew(tx, state, changes.said_anew)
         for each in changes.said_anew:
-            state.put(each.key, replace(state.items[each.key], says=digest(each.payload)))
+            state.put(each.key, structs.replace(state.items[each.key], says=digest(each.payload)))
     if scene.source.policy.group_empty_after is not None or scene.source.policy.event_gap_s:
         _remember(tx, scene, state, changes)
 
@@ -108,8 +119,8 @@ def _remember(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Non
     for key in touched:
         item = state.items[key]
         owed = changes.put_off.get(key) if changes.raises else None
-        state.put(key, replace(item, gone_since=gone.get(key, item.gone_since), told_at=told.get(key, item.told_at),
-                               owed_from=owed))  # fmt: skip
+        since, at = gone.get(key, item.gone_since), told.get(key, item.told_at)
+        state.put(key, structs.replace(item, gone_since=since, told_at=at, owed_from=owed))
     if touched:
         availability.remember(tx, state, touched)
 

@@ -132,6 +132,21 @@ def remember(tx: Tx, state: TargetState, keys: Collection[str]) -> None:
     ])  # fmt: skip
 
 
+def told_elsewhere(
+    tx: Tx, source: str, target_id: int, keys: Collection[str], since: datetime
+) -> frozenset[str]:  # fmt: skip
+    """Those of these items that another target of the source told of since then."""
+    found = tx.execute(
+        select(availability.c.item_key)
+        .join(targets, targets.c.target_id == availability.c.target_id)
+        .where(
+            targets.c.source == source, targets.c.target_id != target_id, targets.c.configured,
+            availability.c.item_key.in_(keys), availability.c.told_at > since,
+        )
+    )  # fmt: skip
+    return frozenset(found.scalars())
+
+
 def prune_closed(tx: Tx, before: datetime, at_most: int) -> int:
     """The target keeps the highest episode that goes, so that no item ever counts an episode twice."""
     is_old = and_(availability.c.state == CLOSED, availability.c.closed_at < before)
