@@ -48,7 +48,7 @@ def _fill(store: Store) -> None:
 
 
 def _append(tx: Tx, source: Soc, numbers: Sequence[int]) -> None:
-    key = f"{TERM}|NB"
+    key, now = f"{TERM}|NB", datetime.now(UTC)
     about = source.describe(tx, key, [Item(f"{number:05d}") for number in numbers])
     edges = [
         Edge(
@@ -57,12 +57,12 @@ def _append(tx: Tx, source: Soc, numbers: Sequence[int]) -> None:
             is_opening=number % 2 == 0,
             episode=1,
             snapshot_id=number,
-            dedupe_key=source.dedupe_key(key, f"{number:05d}", "Open", 1, 0),
+            dedupe_key=source.dedupe_key(key, f"{number:05d}", "Open", 1, 0, at=now),
             description=about[f"{number:05d}"],
         )
         for number in numbers
     ]
-    sighting = Sighting("soc", key, "open_sections", "0" * 32, datetime.now(UTC), "0" * 40)
+    sighting = Sighting("soc", key, "open_sections", "0" * 32, now, "0" * 40)
     events.append(tx, sighting, edges)
 
 

@@ -71,7 +71,9 @@ class Lists:
         course = topic.name.partition("course/")[2]
         return [ItemName(topic.target_key, item) for item, belongs in self.courses.items() if belongs == course]
 
-    def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
+    def dedupe_key(
+        self, key: str, item_key: str, status_after: str, episode: int, windows: int, *, at: datetime
+    ) -> str:
         return sha1(f"{key}|{item_key}|{status_after}|{episode}:{windows}".encode(), usedforsecurity=False).hexdigest()
 
 

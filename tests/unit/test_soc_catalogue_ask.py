@@ -18,7 +18,7 @@ from vacancy.model.catalogue import CatalogueAnswer, CatalogueOutcome
 from vacancy.net.client import Client, Reach
 from vacancy.simulator.server import Simulator
 from vacancy.sources.soc_catalogue import SocCatalogue
-from vacancy.sources.soc_http import fetch
+from vacancy.sources.upstream import fetch
 from vacancy.store import catalogue, section_status
 from vacancy.store.engine import Store
 

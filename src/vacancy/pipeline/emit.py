@@ -139,6 +139,7 @@ def _append(tx: Tx, scene: Scene, changed: Sequence[_Change], about: Mapping[str
                 "Open" if change.is_opening else "Closed",
                 change.state.episode,
                 _windows(change.since, scene.now),
+                at=scene.now,
             ),
             description=about[change.item.key],
         )

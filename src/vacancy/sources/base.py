@@ -63,8 +63,11 @@ class Source(Asked, Protocol):
     def items_of(self, tx: Tx, topic: Topic) -> Sequence[ItemName]:
         """The items that the topic takes in, as far as they are known now."""
 
-    def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
-        """What makes this edge itself: `windows` are whole 3-minute spans since the item's last recorded close."""
+    def dedupe_key(
+        self, key: str, item_key: str, status_after: str, episode: int, windows: int, *, at: datetime
+    ) -> str:
+        """What makes this edge itself: `windows` are whole 3-minute spans since the item's last recorded close, `at`
+        is when it was seen."""
 
 
 class ReferenceSource(Asked, Protocol):

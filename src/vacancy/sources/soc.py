@@ -33,7 +33,7 @@ from vacancy.settings_sections import SocSettings
 from vacancy.sources import soc_catalogue, soc_topics
 from vacancy.sources.base import ReferenceSource, Source
 from vacancy.sources.soc_catalogue import SocCatalogue
-from vacancy.sources.soc_http import fetch
+from vacancy.sources.upstream import fetch
 from vacancy.store import catalogue, section_status
 from vacancy.store.engine import Store, Tx
 
@@ -91,7 +91,16 @@ class Soc:
     def items_of(self, tx: Tx, topic: Topic) -> Sequence[ItemName]:
         return soc_topics.items_of(tx, topic)
 
-    def dedupe_key(self, key: str, item_key: str, status_after: str, episode: int, windows: int) -> str:
+    def dedupe_key(
+        self,
+        key: str,
+        item_key: str,
+        status_after: str,
+        episode: int,
+        windows: int,
+        *,
+        at: datetime,  # noqa: ARG002
+    ) -> str:
         term, campus = key.split("|")
         named = f"{term}|{campus}|{item_key}|{status_after}|{episode}:{windows}"
         return sha1(named.encode(), usedforsecurity=False).hexdigest()

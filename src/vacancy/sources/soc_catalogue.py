@@ -19,8 +19,8 @@ from vacancy.model.catalogue import CatalogueAnswer, CatalogueOutcome, Course, K
 from vacancy.net.client import Client, Reach, Response
 from vacancy.net.headers import observed_at
 from vacancy.sources.soc_courses import RULES, MalformedError, fingerprint, read_course
-from vacancy.sources.soc_http import fetch
 from vacancy.sources.soc_split import NotJsonError, pieces
+from vacancy.sources.upstream import fetch
 from vacancy.store import catalogue
 from vacancy.store.catalogue_plan import without
 from vacancy.store.engine import Store
