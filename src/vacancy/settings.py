@@ -24,6 +24,7 @@ from vacancy.settings_sections import (
     EmailSettings,
     LogLevel,
     OperatorSettings,
+    ResySettings,
     RetentionSettings,
     Secret,
     Section,
@@ -59,6 +60,7 @@ class Settings(Section):
     log_level: LogLevel = Field(default="info", description="The least important lines that are still written.")
     web: WebSettings = WebSettings()
     soc: SocSettings = SocSettings()
+    resy: ResySettings = ResySettings()
     email: EmailSettings = EmailSettings()
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()

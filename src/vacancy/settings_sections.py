@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic import model_validator as rule
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from vacancy.model.markets import MARKETS, Box
 from vacancy.model.terms import parse_campus, parse_term
 
 # Their libraries connect from threads that they begin themselves, or run a program.
@@ -22,6 +24,9 @@ _UNGUARDED_SCHEMAS: Final = ("mqtt", "mqtts", "xmpp", "xmpps", "macosx")
 _LEAST_KEY: Final = 24
 _LONGEST_KEY: Final = 64
 POLITE_S: Final = MappingProxyType({"interval_s": 5, "catalogue_interval_s": 60})
+_TIME_SLOT: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
+_MOST_PEOPLE: Final = 20
+T = TypeVar("T")
 
 
 def is_loopback_host(host: str) -> bool:
@@ -100,14 +105,60 @@ def _guarded_schema(text: str) -> str:
     return schema
 
 
-def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
+def _unique(values: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(values))
+
+
+def _for_a_header(secret: SecretStr | None) -> SecretStr | None:
+    """What would break out of the header that it is sent in must not get as far as a request."""
+    text = secret.get_secret_value() if secret else ""
+    if not (text.isascii() and text.isprintable()) or '"' in text:
+        raise ValueError("must be one line of plain characters without quotation marks")
+    return secret
+
+
+def _market_of(text: str) -> str:
+    if text.lower() not in MARKETS:
+        raise ValueError(f"must be one of {', '.join(MARKETS)}")
+    return text.lower()
+
+
+def _time_slot_of(text: str) -> str:
+    found = _TIME_SLOT.fullmatch(text.strip())
+    if found is None:
+        raise ValueError("must be a time of day such as 20:30")
+    return f"{found[1]:0>2}:{found[2]}"
+
+
+def _box_of(sides: tuple[float, ...]) -> Box:
+    if len(sides) == 4:
+        south, west, north, east = sides
+        if -90 <= south < north <= 90 and -180 <= west < east <= 180:
+            return south, west, north, east
+    raise ValueError("must be south, west, north, east in degrees, south below north and west below east")
+
+
+def _some(values: tuple[T, ...]) -> tuple[T, ...]:
+    if not values:
+        raise ValueError("must name at least one")
+    return values
 
 
 Secret = Annotated[SecretStr | None, AfterValidator(_not_blank)]
 Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda text: ipaddress.ip_network(str(text)))]
 Terms = Annotated[tuple[Annotated[str, AfterValidator(parse_term)], ...], AfterValidator(_unique)]
 Campuses = Annotated[tuple[Annotated[str, AfterValidator(parse_campus)], ...], AfterValidator(_unique)]
+HeaderSecret = Annotated[Secret, AfterValidator(_for_a_header)]
+BoundingBox = Annotated[tuple[float, ...], AfterValidator(_box_of)]
+TimeSlots = Annotated[
+    tuple[Annotated[str, AfterValidator(_time_slot_of)], ...], AfterValidator(_some), AfterValidator(_unique)
+]
+PartySizes = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=_MOST_PEOPLE)], ...],
+    AfterValidator(_some),
+    AfterValidator(_unique),
+    AfterValidator(lambda sizes: tuple(sorted(sizes))),
+]
 LogLevel = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_lower)]
 
 
@@ -156,6 +207,52 @@ class SocSettings(Section):
             ]
         if wrong:
             raise ValidationError.from_exception_data("soc", wrong)
+        return self
+
+
+class ResySettings(Section):
+    enabled: bool = Field(default=False, description="Poll restaurants' tables; the two keys below are needed then.")
+    base_url: Annotated[str, AfterValidator(_upstream_url)] = Field(
+        default="https://api.resy.com", description="Where tables are searched; https, or http on this machine."
+    )
+    api_key: HeaderSecret = Field(default=None, description="The key that Resy's own pages send.")
+    auth_token: HeaderSecret = Field(default=None, description="The token of an account there.")
+    market: Annotated[str, AfterValidator(_market_of)] = Field(
+        default="nyc", description=f"The city: {', '.join(MARKETS)}."
+    )
+    bounding_box: BoundingBox | None = Field(
+        default=None, description="South, west, north, east in degrees, if not the market's."
+    )
+    time_slots: TimeSlots = Field(default=("15:00", "20:30"), description="Times of day to watch, each an hour around.")
+    window_days: int = Field(default=14, ge=1, le=30, description="Days to watch, today included.")
+    party_sizes: PartySizes = Field(default=(2, 4), description="How many people to ask for.")
+    interval_s: float = Field(
+        default=30, gt=0, le=3600, description="Seconds between two polls of a bucket; under 5 on this machine alone."
+    )
+    jitter: float = Field(default=0.3, ge=0, le=0.5, description="Share by which the interval varies; 0 is not at all.")
+    dedupe_minutes: int = Field(
+        default=30, ge=1, le=1440, description="Minutes in which a slot is told of at most once, even if it closed."
+    )
+    fetch_timeout_s: float = Field(
+        default=30, gt=0, le=300, description="Seconds after which a poll is given up, with all its pages."
+    )
+    per_page: int = Field(default=100, ge=10, le=200, description="Venues to a page of an answer.")
+    max_pages: int = Field(default=5, ge=1, le=20, description="Most pages that are read for one party size.")
+
+    @rule(mode="after")
+    def _together(self) -> ResySettings:
+        if is_loopback_host(_split(self.base_url).hostname or ""):
+            return self
+        wrong: list[InitErrorDetails] = []
+        missing = [name for name in ("api_key", "auth_token") if getattr(self, name) is None]
+        if self.enabled and missing:
+            needed = "api_key and auth_token are needed when resy is enabled, except for a loopback base_url"
+            wrong.append(_wrong(missing[0], None, needed))
+        if self.interval_s < POLITE_S["interval_s"]:
+            least = f"must be at least {POLITE_S['interval_s']} s, except for a loopback base_url"
+            wrong.append(_wrong("interval_s", self.interval_s, least))
+        if wrong:
+            raise ValidationError.from_exception_data("resy", wrong)
         return self
 
 

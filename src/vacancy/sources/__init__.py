@@ -20,7 +20,10 @@ class Line:
     module: str
 
 
-SOURCES: Final = (Line("soc", lambda settings: settings.soc.enabled and bool(settings.soc.terms), "soc"),)
+SOURCES: Final = (
+    Line("soc", lambda settings: settings.soc.enabled and bool(settings.soc.terms), "soc"),
+    Line("resy", lambda settings: settings.resy.enabled, "resy"),
+)
 
 
 def anything_wanted(settings: Settings) -> bool:

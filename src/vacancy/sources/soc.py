@@ -92,14 +92,7 @@ class Soc:
         return soc_topics.items_of(tx, topic)
 
     def dedupe_key(
-        self,
-        key: str,
-        item_key: str,
-        status_after: str,
-        episode: int,
-        windows: int,
-        *,
-        at: datetime,  # noqa: ARG002
+        self, key: str, item_key: str, status_after: str, episode: int, windows: int, *, at: datetime
     ) -> str:
         term, campus = key.split("|")
         named = f"{term}|{campus}|{item_key}|{status_after}|{episode}:{windows}"
