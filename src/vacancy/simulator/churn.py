@@ -5,12 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from vacancy.clock import Clock
-from vacancy.simulator.world import World
 
 TICK_SECONDS: Final = 1.0
+
+
+class Moving(Protocol):
+    """What seats or tables are in; its rates go by its campus."""
+
+    @property
+    def term(self) -> str: ...
+
+    @property
+    def campus(self) -> str: ...
+
+    def step(self, *, openings: int, closings: int) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +39,7 @@ class _Due:
 
 
 class Churn:
-    def __init__(self, clock: Clock, rates: Rates, worlds: Callable[[], Iterable[World]]) -> None:
+    def __init__(self, clock: Clock, rates: Rates, worlds: Callable[[], Iterable[Moving]]) -> None:
         self._clock = clock
         self._worlds = worlds
         self._rates = rates
@@ -70,7 +81,7 @@ class Churn:
             for world in self._worlds():
                 self._move(world, minutes)
 
-    def _move(self, world: World, minutes: float) -> None:
+    def _move(self, world: Moving, minutes: float) -> None:
         rates = self.rates_of(world.campus)
         due = self._due.setdefault((world.term, world.campus), _Due())
         due.openings += rates.openings_per_minute * minutes

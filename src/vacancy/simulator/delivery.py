@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from email.utils import format_datetime
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import hdrs, web
 
@@ -27,7 +27,7 @@ LINGER_ZERO: Final = struct.pack("ii", 1, 0)
 
 
 class Delivery:
-    def __init__(self, clock: Clock, faults: Faults) -> None:
+    def __init__(self, clock: Clock, faults: Faults[Any]) -> None:
         self._clock = clock
         self._faults = faults
         self._backends: Iterator[str] = itertools.cycle(BACKENDS)

@@ -12,10 +12,12 @@ from vacancy.simulator.quirks import conflict, swap
 
 Args = Mapping[str, Any]
 Effect = Callable[[Answer, Scene, Args], None]
+# One that does not look at what was asked for serves every upstream.
+AnyEffect = Callable[[Answer, object, Args], None]
 
 
-def refuse(status: HTTPStatus) -> Effect:
-    def effect(answer: Answer, _scene: Scene, _args: Args) -> None:
+def refuse(status: HTTPStatus) -> AnyEffect:
+    def effect(answer: Answer, _scene: object, _args: Args) -> None:
         answer.status = status
         answer.content_type = HTML_TYPE
         answer.body = page(f"{status.value} {status.phrase}")
@@ -27,47 +29,47 @@ def page(title: str) -> bytes:
     return f"<!DOCTYPE html><html><head><title>{title}</title></head><body><h1>{title}</h1></body></html>".encode()
 
 
-def behave(manner: Manner) -> Effect:
-    def effect(answer: Answer, _scene: Scene, _args: Args) -> None:
+def behave(manner: Manner) -> AnyEffect:
+    def effect(answer: Answer, _scene: object, _args: Args) -> None:
         answer.manner = manner
 
     return effect
 
 
-def rate_limited(answer: Answer, scene: Scene, args: Args) -> None:
+def rate_limited(answer: Answer, scene: object, args: Args) -> None:
     refuse(HTTPStatus.TOO_MANY_REQUESTS)(answer, scene, args)
     if args["retry_after"] is not None:
         answer.headers["Retry-After"] = args["retry_after"]
 
 
-def latency(answer: Answer, _scene: Scene, args: Args) -> None:
+def latency(answer: Answer, _scene: object, args: Args) -> None:
     answer.delay += args["seconds"]
 
 
-def slow_body(answer: Answer, _scene: Scene, args: Args) -> None:
+def slow_body(answer: Answer, _scene: object, args: Args) -> None:
     answer.manner = Manner.DRIP
     answer.pieces, answer.piece_delay = args["pieces"], args["seconds"]
 
 
-def too_large(answer: Answer, _scene: Scene, args: Args) -> None:
+def too_large(answer: Answer, _scene: object, args: Args) -> None:
     answer.manner = Manner.FLOOD
     answer.flood_bytes = args["bytes"]
 
 
-def html(answer: Answer, _scene: Scene, _args: Args) -> None:
+def html(answer: Answer, _scene: object, _args: Args) -> None:
     answer.content_type = HTML_TYPE
-    answer.body = page("The Schedule of Classes is being maintained")
+    answer.body = page("This service is being maintained")
 
 
-def html_as_json(answer: Answer, _scene: Scene, _args: Args) -> None:
-    answer.body = page("The Schedule of Classes is being maintained")
+def html_as_json(answer: Answer, _scene: object, _args: Args) -> None:
+    answer.body = page("This service is being maintained")
 
 
-def wrong_type(answer: Answer, _scene: Scene, _args: Args) -> None:
+def wrong_type(answer: Answer, _scene: object, _args: Args) -> None:
     answer.content_type = "text/plain"
 
 
-def redirect(answer: Answer, scene: Scene, args: Args) -> None:
+def redirect(answer: Answer, scene: object, args: Args) -> None:
     refuse(HTTPStatus.FOUND)(answer, scene, args)
     answer.headers["Location"] = "/elsewhere"
 
@@ -76,7 +78,7 @@ def age(answer: Answer, _scene: Scene, args: Args) -> None:
     answer.headers["Age"] = str(args["seconds"])
 
 
-def truncated(answer: Answer, _scene: Scene, _args: Args) -> None:
+def truncated(answer: Answer, _scene: object, _args: Args) -> None:
     answer.body = answer.body[: len(answer.body) // 2]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from vacancy.simulator import effects
 from vacancy.simulator.answers import COURSES, ENDPOINTS, OPEN_SECTIONS, Manner
@@ -16,12 +16,13 @@ from vacancy.simulator.errors import SimulatorError
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """The type of an argument, its default and, for numbers, its bounds."""
+    """The type of an argument, its default and, for numbers, its bounds; for words, which there are."""
 
     kind: type[str] | type[int] | type[float]
     default: str | float | None = None
     low: float = 0
     high: float = 1e12
+    choices: tuple[str, ...] = ()
 
     def read(self, name: str, value: object) -> Any:
         accepted: tuple[type, ...] = (int, float) if self.kind is float else (self.kind,)
@@ -29,6 +30,8 @@ class Arg:
             raise SimulatorError(f"{name}: must be of type {self.kind.__name__}")
         if isinstance(value, (int, float)) and not self.low <= value <= self.high:
             raise SimulatorError(f"{name}: must be from {self.low:g} to {self.high:g}")
+        if self.choices and value not in self.choices:
+            raise SimulatorError(f"{name}: must be one of {', '.join(self.choices)}")
         return value
 
 
@@ -111,20 +114,24 @@ def read_fault(name: str, given: Mapping[str, object]) -> Fault:
     return Fault(
         name,
         kind,
-        _read_args(name, kind, rest),
+        read_args(name, kind.args, rest),
         place["term"],
         place["campus"],
         endpoint,
-        None if times is None else Arg(int, low=1).read("times", times),
+        read_times(times),
     )
 
 
-def _read_args(name: str, kind: Kind, given: Mapping[str, object]) -> dict[str, Any]:
-    unknown = [arg for arg in given if arg not in kind.args]
+def read_times(value: object) -> int | None:
+    return None if value is None else Arg(int, low=1).read("times", value)
+
+
+def read_args(name: str, taken: Mapping[str, Arg], given: Mapping[str, object]) -> dict[str, Any]:
+    unknown = [arg for arg in given if arg not in taken]
     if unknown:
-        raise SimulatorError(f"{unknown[0]}: {name} takes {', '.join(kind.args) or 'no arguments'}")
-    args: dict[str, Any] = {arg: spec.default for arg, spec in kind.args.items()}
-    args.update((arg, kind.args[arg].read(arg, value)) for arg, value in given.items() if value is not None)
+        raise SimulatorError(f"{unknown[0]}: {name} takes {', '.join(taken) or 'no arguments'}")
+    args: dict[str, Any] = {arg: spec.default for arg, spec in taken.items()}
+    args.update((arg, taken[arg].read(arg, value)) for arg, value in given.items() if value is not None)
     return args
 
 
@@ -134,14 +141,23 @@ def _text(part: str, value: object) -> str | None:
     return value
 
 
-class Faults:
+class Counted(Protocol):
+    times: int | None  # that it will still be met; None is for ever
+
+    def shown(self) -> dict[str, Any]: ...
+
+
+F = TypeVar("F", bound=Counted)
+
+
+class Faults(Generic[F]):
     """The active faults. Several can meet one request; they apply in the order in which they were added."""
 
     def __init__(self) -> None:
-        self._active: list[Fault] = []
+        self._active: list[F] = []
         self._cleared = asyncio.Event()
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: F) -> None:
         self._active.append(fault)
 
     def clear(self) -> None:
@@ -150,9 +166,9 @@ class Faults:
         self._cleared.set()
         self._cleared = asyncio.Event()
 
-    def take(self, endpoint: str, term: str, campus: str) -> list[Fault]:
-        """The faults this request meets, each counted as used once."""
-        met = [fault for fault in self._active if fault.meets(endpoint, term, campus)]
+    def take(self, meets: Callable[[F], bool]) -> list[F]:
+        """The faults that a request meets, each counted as used once."""
+        met = [fault for fault in self._active if meets(fault)]
         for fault in met:
             if fault.times is not None:
                 fault.times -= 1

@@ -33,6 +33,7 @@ async def serve_simulator(
         campuses=campuses,
         openings_per_minute=openings_per_minute,
         closings_per_minute=closings_per_minute,
+        table_changes_per_minute=openings_per_minute + closings_per_minute,
     )
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -56,7 +57,8 @@ def greeting(simulator: Simulator, term: str, campus: str) -> list[str]:
     limited = '{"kind": "rate_limited", "retry_after": "30", "times": 1}'
     return [
         f"Schedule of Classes: {simulator.base_url}/openSections.json?{where}",
-        f"Control: {control}",
+        f"Tables: {simulator.resy_url}/3/venuesearch/search",
+        f"Control: {control} and {control}/resy",
         f"Try: curl -X POST {control}/faults -d '{partial}'",
         f"Try: curl -X POST {control}/faults -d '{limited}'",
         f"Clear: curl -X DELETE {control}/faults",

@@ -14,6 +14,7 @@ from vacancy.clock import Clock
 from vacancy.simulator.churn import Churn, Rates
 from vacancy.simulator.control import Control, explain_errors
 from vacancy.simulator.errors import SimulatorError
+from vacancy.simulator.resy import Resy
 from vacancy.simulator.soc import Soc
 from vacancy.simulator.state import State
 from vacancy.simulator.traffic import Record, Traffic
@@ -35,17 +36,20 @@ class Simulator:
         campuses: Sequence[str] = ("NB", "NK", "CM"),
         openings_per_minute: float = 0.0,
         closings_per_minute: float = 0.0,
+        table_changes_per_minute: float = 0.0,
     ) -> None:
         rates = Rates(openings_per_minute, closings_per_minute)
         self._state = State(clock, seed, scale, terms, campuses, rates)
+        half = table_changes_per_minute / 2
+        self.resy = Resy(clock, self._state.traffic, seed, scale, Rates(half, half))
         self._runner: web.AppRunner | None = None
-        self._churning: asyncio.Task[None] | None = None
+        self._churning: list[asyncio.Task[None]] = []
         self._origin = ""
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         _require_loopback(host)
         app = web.Application(client_max_size=MAX_CONTROL_BODY, middlewares=[explain_errors])
-        app.add_routes([*Soc(self._state).routes(), *Control(self._state).routes()])
+        app.add_routes([*Soc(self._state).routes(), *self.resy.routes(), *Control(self._state).routes()])
         # Cancelling handlers of clients that left is what ends a hanging request.
         runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
@@ -57,16 +61,17 @@ class Simulator:
             raise
         name = f"[{host}]" if ":" in host else host
         self._origin = f"http://{name}:{runner.addresses[0][1]}"
-        self._churning = asyncio.create_task(self._state.churn.run(), name="simulator-churn")
+        for churn in (self._state.churn, self.resy.churn):
+            self._churning.append(asyncio.create_task(churn.run(), name="simulator-churn"))
 
     async def stop(self) -> None:
         """Can be called twice, and on a simulator that never started."""
-        self._state.faults.clear()
-        if self._churning is not None:
-            self._churning.cancel()
+        self.clear_faults()
+        while self._churning:
+            task = self._churning.pop()
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._churning
-            self._churning = None
+                await task
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -74,6 +79,11 @@ class Simulator:
     @property
     def base_url(self) -> str:
         return f"{self._started_origin()}/soc/api"
+
+    @property
+    def resy_url(self) -> str:
+        """What `resy.base_url` is set to."""
+        return f"{self._started_origin()}/resy"
 
     @property
     def control_url(self) -> str:
@@ -100,6 +110,7 @@ class Simulator:
 
     def clear_faults(self) -> None:
         self._state.faults.clear()
+        self.resy.faults.clear()
 
     def _started_origin(self) -> str:
         if not self._origin:

@@ -65,7 +65,7 @@ class Soc:
     def _answer(self, endpoint: str, world: World, record: Record) -> Answer:
         scene = Scene(endpoint, world, lambda campus: self._state.other_world(world, campus))
         answer = Answer(scene.body_of(world))
-        for fault in self._state.faults.take(endpoint, world.term, world.campus):
+        for fault in self._state.faults.take(lambda fault: fault.meets(endpoint, world.term, world.campus)):
             fault.kind.effect(answer, scene, fault.args)
             record.faults.append(fault.name)
         return answer

@@ -10,7 +10,7 @@ from vacancy.clock import Clock
 from vacancy.simulator.catalogue import SIZES
 from vacancy.simulator.churn import Churn, Rates
 from vacancy.simulator.errors import SimulatorError, UnknownTargetError
-from vacancy.simulator.faults import Faults, read_fault
+from vacancy.simulator.faults import Fault, Faults, read_fault
 from vacancy.simulator.traffic import Traffic
 from vacancy.simulator.world import World, build_world
 
@@ -28,7 +28,7 @@ class State:
         self._seed = seed
         self._scale = scale
         self._worlds: dict[tuple[str, str], World] = {}
-        self.faults = Faults()
+        self.faults: Faults[Fault] = Faults()
         self.traffic = Traffic(clock)
         self.churn = Churn(clock, rates, self.built_worlds)
 
