@@ -234,10 +234,12 @@ class ResySettings(Section):
         default=30, ge=1, le=1440, description="Minutes in which a slot is told of at most once, even if it closed."
     )
     fetch_timeout_s: float = Field(
-        default=30, gt=0, le=300, description="Seconds after which a poll is given up, with all its pages."
+        default=60, gt=0, le=300, description="Seconds after which a poll is given up, with all its pages."
     )
     per_page: int = Field(default=100, ge=10, le=200, description="Venues to a page of an answer.")
-    max_pages: int = Field(default=5, ge=1, le=20, description="Most pages that are read for one party size.")
+    max_pages: int = Field(
+        default=10, ge=1, le=50, description="Most pages for one party size; an answer with more is not whole."
+    )
 
     @rule(mode="after")
     def _together(self) -> ResySettings:
