@@ -236,7 +236,7 @@ class ResySettings(Section):
     fetch_timeout_s: float = Field(
         default=60, gt=0, le=300, description="Seconds after which a poll is given up, with all its pages."
     )
-    per_page: int = Field(default=100, ge=10, le=200, description="Venues to a page of an answer.")
+    per_page: int = Field(default=100, ge=10, le=200, description="Venues to a page; the upstream must keep it.")
     max_pages: int = Field(
         default=10, ge=1, le=50, description="Most pages for one party size; an answer with more is not whole."
     )

@@ -269,6 +269,14 @@ def test_a_party_size_that_fails_leaves_the_other() -> None:
     asking(story)
 
 
+def test_a_first_page_that_was_cut_off_before_a_short_last_one_is_found_out() -> None:
+    async def story(desk: Desk) -> None:
+        desk.upstream.fault("short_page", page=1)
+        await desk.part()
+
+    asking(story, per_page=20)
+
+
 def test_more_pages_than_are_read_are_a_part() -> None:
     async def story(desk: Desk) -> None:
         part = await desk.part()

@@ -118,7 +118,7 @@ def page(total: int | None, *numbers: int) -> Page:
 
 
 def listing(*pages: Page) -> Listing:
-    made = Listing()
+    made = Listing(2)
     for each in pages:
         assert not made.is_over
         made.add(each)
@@ -146,12 +146,13 @@ def test_pages_that_fit_are_the_whole(pages: list[Page]) -> None:
         ([page(3, 1, 2), page(2, 3, 4)], "page 2 tells of 2 pages, the one before it of 3"),
         ([page(None, 1, 2), page(2, 3)], "tells of 2 pages, the one before it of no number"),
         ([page(2, 1, 2), page(2, 2, 3)], "venue 2 stands on page 2 and on one before it"),
-        ([page(2, 1), page(2, 2, 3)], "page 2 has 2 venues, page 1 no more than 1"),
-        ([page(3, 1, 2), page(3, 3), page(3, 4)], "page 2 has 1 venues and is not the last, page 1 2"),
-        ([page(3, 1, 2), page(3), page(3, 4)], "page 2 has 0 venues and is not the last"),
+        ([page(2, 1), page(2, 2, 3)], "page 1 has 1 venues, not 2, and is not the last"),
+        ([page(2, 1), page(2, 2)], "page 1 has 1 venues, not 2, and is not the last"),
+        ([page(3, 1, 2), page(3, 3), page(3, 4)], "page 2 has 1 venues, not 2, and is not the last"),
+        ([page(3, 1, 2), page(3), page(3, 4)], "page 2 has 0 venues, not 2, and is not the last"),
         ([page(2, 1, 2), page(2)], "page 2 has 0 venues, and there are 2 pages"),
         ([page(0, 1)], "page 1 has 1 venues, and there are 0 pages"),
-        ([page(None, 1, 2), page(None, 3), page(None, 4), page(None)], "page 2 has 1 venues and is not the last"),
+        ([page(None, 1, 2), page(None, 3), page(None, 4), page(None)], "page 2 has 1 venues, not 2, and"),
     ],
 )
 def test_pages_that_do_not_fit_are_a_part(pages: list[Page], why: str) -> None:
@@ -164,7 +165,7 @@ def test_pages_that_do_not_fit_are_a_part(pages: list[Page], why: str) -> None:
 def test_any_listing_that_stands_still_is_read_whole(venues: int, per_page: int, tells: bool) -> None:
     numbers = list(range(1, venues + 1))
     total = -(-venues // per_page) if tells else None
-    made = Listing()
+    made = Listing(per_page)
     number = 0
     while not made.is_over:
         made.add(page(total, *numbers[number * per_page : (number + 1) * per_page]))
@@ -178,7 +179,7 @@ def test_a_venue_that_hops_between_two_pages_is_always_found_out(venues: int, pe
     """Whatever moves where, after any page: what is missed has pushed something into sight twice."""
     order = list(range(1, venues + 1))
     total = -(-venues // per_page)
-    made = Listing()
+    made = Listing(per_page)
     for number in range(total):
         made.add(page(total, *order[number * per_page : (number + 1) * per_page]))
         if number < total - 1:

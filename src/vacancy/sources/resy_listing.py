@@ -10,20 +10,18 @@ from vacancy.sources.resy_slots import Venue
 class Listing:
     """`lacking` says why it may not be all; the first reason stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, per_page: int) -> None:
         self.venues: dict[str, Venue] = {}
         self.pages = 0
         self.lacking: str | None = None
         self.is_over = False
         self._total: int | None = None
-        self._first_size = 0
+        self._per_page = per_page
         self._last_size = 0
 
     def add(self, page: Page) -> None:
         if self.pages:
             self._compare(page)
-        else:
-            self._first_size = page.hits
         self.pages += 1
         self._total, self._last_size = page.total, page.hits
         for venue_id, venue in page.venues.items():
@@ -37,11 +35,9 @@ class Listing:
         number = self.pages + 1
         if page.total != self._total:
             self.lack(f"page {number} tells of {_counted(page.total)}, the one before it of {_counted(self._total)}")
-        # All pages but the last are full, and so as long as the first.
-        if page.hits and self._last_size != self._first_size:
-            self.lack(f"page {self.pages} has {self._last_size} venues and is not the last, page 1 {self._first_size}")
-        if page.hits > self._first_size:
-            self.lack(f"page {number} has {page.hits} venues, page 1 no more than {self._first_size}")
+        # All pages but the last are full: one that is not was cut off.
+        if page.hits and self._last_size != self._per_page:
+            self.lack(f"page {self.pages} has {self._last_size} venues, not {self._per_page}, and is not the last")
         if twice := page.venues.keys() & self.venues.keys():
             # What moved here while we read has left its place to one that we missed.
             self.lack(f"venue {min(twice)} stands on page {number} and on one before it")

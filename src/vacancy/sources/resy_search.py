@@ -57,7 +57,7 @@ class ResySearch:
         return Found(slots, len(listed), next(reasons, None))
 
     async def _list(self, turn: _Turn, bucket: Bucket, size: int) -> tuple[Listing, Failed | None]:
-        listing = Listing()
+        listing = Listing(self._settings.per_page)
         for number in range(1, self._settings.max_pages + 1):
             page = await self._page(turn, bucket, size, number)
             if isinstance(page, Failed):
