@@ -95,9 +95,10 @@ def test_the_id_is_the_hash_that_was_promised() -> None:
 
 def test_a_bucket_takes_in_the_hours_around_its_time_slot() -> None:
     times = [f"{hour:02d}:{minute}" for hour in range(24) for minute in ("00", "59")]
-    taken = [time for time in times if EVENING.takes_in(f"2026-02-18 {time}:00")]
+    taken = [slot.payload["time"] for slot in gathered((2, venue("834", *times)))]
     assert taken == ["19:00", "19:59", "20:00", "20:59", "21:00", "21:59"]
-    assert not EVENING.takes_in("2026-02-19 20:30:00")
+    tomorrow = Venue("834", "Blue Fern", ("2026-02-19 20:30:00",), {})
+    assert gathered((2, tomorrow)) == []
     assert (Bucket(DAY, "23:30").hours, Bucket(DAY, "00:15").hours) == ((22, 23), (0, 1))
     assert read_bucket("2026-02-18_20:30") == EVENING
     assert EVENING.key == "2026-02-18_20:30"
@@ -164,6 +165,7 @@ def test_what_a_slot_says() -> None:
         ({"slug": "fern"}, "https://resy.com/cities/new-york-ny/venues/fern?date=2026-02-18&seats=4"),
         ({"slug": "../evil"}, "https://resy.com/cities/new-york-ny?date=2026-02-18&seats=4"),
         ({"url": "https://resy.com/a"}, "https://resy.com/a"),
+        ({"url": "https://resy.com/cities/x?y=1"}, "https://resy.com/cities/x?y=1"),
         ({"resy_url": "https://www.resy.com/a"}, "https://www.resy.com/a"),
         ({"url": "http://resy.com/a"}, "https://resy.com/cities/new-york-ny?date=2026-02-18&seats=4"),
         ({"url": "https://resy.com.evil.example/"}, "https://resy.com/cities/new-york-ny?date=2026-02-18&seats=4"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from vacancy.model.markets import Market
 from vacancy.sources.tables import Bucket, Slot, slot_id
@@ -22,6 +22,7 @@ _MOMENT: Final = re.compile(
 )
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _SITE: Final = "resy.com"
+_CITIES: Final = f"https://{_SITE}/cities"
 _LONGEST: Final = 200
 _LONGEST_LINK: Final = 1000
 
@@ -61,32 +62,32 @@ def _hour(hour: int, half: str | None) -> int:
 
 def gather(market: Market, bucket: Bucket, seen: Sequence[tuple[int, Mapping[str, Venue]]]) -> dict[str, Slot]:
     """The slots of a bucket out of what was listed for each party size, each with the sizes that it was listed for."""
+    first, last = bucket.span
     venues: dict[str, Venue] = {}
-    sizes: dict[tuple[str, str], list[int]] = {}
+    sizes: dict[str, dict[str, set[int]]] = {}
     for size, listed in seen:
-        for venue in listed.values():
-            venues.setdefault(venue.venue_id, venue)
+        for venue_id, venue in listed.items():
             for moment in venue.moments:
-                if bucket.takes_in(moment):
-                    sizes.setdefault((venue.venue_id, moment), []).append(size)
-    facts = {venue_id: _facts(venues[venue_id]) for venue_id, _ in sizes}
-    slots = (_slot(market, venues[of], facts[of], moment, sorted(set(many))) for (of, moment), many in sizes.items())
-    return {slot.slot_id: slot for slot in slots}
+                if first <= moment <= last:
+                    venues.setdefault(venue_id, venue)
+                    sizes.setdefault(venue_id, {}).setdefault(moment, set()).add(size)
+    slots: dict[str, Slot] = {}
+    for venue_id, moments in sizes.items():
+        for slot in _slots_of(market, venues[venue_id], moments):
+            slots[slot.slot_id] = slot
+    return slots
 
 
-def _slot(market: Market, venue: Venue, facts: Mapping[str, Any], moment: str, sizes: Sequence[int]) -> Slot:
-    day, _, at = moment.partition(" ")
-    named = {
-        "provider": PROVIDER,
-        "market": market.name,
-        "venueId": venue.venue_id,
-        "venueName": venue.name,
-        "date": day,
-        "time": at[:5],
-        "partySizes": sizes,
-    }
-    payload = {**named, **facts, "bookUrl": _book_url(market, venue, day, sizes[0])}
-    return Slot(slot_id(PROVIDER, venue.venue_id, moment), venue.venue_id, venue.name, payload)
+def _slots_of(market: Market, venue: Venue, moments: Mapping[str, set[int]]) -> Iterator[Slot]:
+    """What does not differ from slot to slot is made once: a bucket has thousands, and every poll makes them."""
+    who = {"provider": PROVIDER, "market": market.name, "venueId": venue.venue_id, "venueName": venue.name}
+    facts, page = _facts(venue), _booking_page(market, venue)
+    takes_a_day = page.startswith(_CITIES) and not {"?", "#"} & set(page)
+    for moment, many in moments.items():
+        day, at, sizes = moment[:10], moment[11:16], sorted(many)
+        link = f"{page}?date={day}&seats={sizes[0]}" if takes_a_day else page
+        payload = {**who, "date": day, "time": at, "partySizes": sizes, **facts, "bookUrl": link}
+        yield Slot(slot_id(PROVIDER, venue.venue_id, moment), venue.venue_id, venue.name, payload)
 
 
 def _facts(venue: Venue) -> dict[str, Any]:
@@ -102,18 +103,18 @@ def _facts(venue: Venue) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _book_url(market: Market, venue: Venue, day: str, seats: int) -> str:
+def _booking_page(market: Market, venue: Venue) -> str:
+    """The venue's page where a name of it is known, else what the upstream calls its page, else the city's."""
     told = venue.adornments
     slug = _slug(told.get("url_slug")) or _slug(told.get("slug"))
-    query = urlencode({"date": day, "seats": seats})
     if slug:
         city = _slug(_inside(told, "location").get("url_slug")) or market.city
-        return f"https://{_SITE}/cities/{city}/venues/{slug}?{query}"
-    return _own_page(told.get("url")) or _own_page(told.get("resy_url")) or f"{city_page(market)}?{query}"
+        return f"{_CITIES}/{city}/venues/{slug}"
+    return _own_page(told.get("url")) or _own_page(told.get("resy_url")) or city_page(market)
 
 
 def city_page(market: Market) -> str:
-    return f"https://{_SITE}/cities/{market.city}"
+    return f"{_CITIES}/{market.city}"
 
 
 def _own_page(value: object) -> str | None:

@@ -30,10 +30,11 @@ class Bucket:
         hour = int(self.time_slot[:2])
         return max(hour - 1, 0), min(hour + 1, 23)
 
-    def takes_in(self, moment: str) -> bool:
-        """A slot may lie in two buckets: its id is the same in both."""
+    @property
+    def span(self) -> tuple[str, str]:
+        """Its first and last moment. A slot may lie in two buckets: its id is the same in both."""
         first, last = self.hours
-        return moment.startswith(self.day.isoformat()) and first <= int(moment[11:13]) <= last
+        return f"{self.day.isoformat()} {first:02d}:00:00", f"{self.day.isoformat()} {last:02d}:59:59"
 
 
 def read_bucket(key: str) -> Bucket:
