@@ -18,5 +18,9 @@ def serve(config: Path | None, only: str) -> int:
         raise UserError("validation_failed", f"--only knows {', '.join(PARTS)}; not {', '.join(sorted(unknown))}")
     settings = prepare(config, quiet=False)
     if "poll" in parts and not anything_wanted(settings):
-        ERR.print("Nothing is polled: the settings name no terms (VACANCY_SOC__TERMS=12025) and no tables. `vacancy demo` shows it at work.")
+        ERR.print(
+            "Nothing is polled: the settings name no terms (VACANCY_SOC__TERMS=12025) and no tables. "
+            "`vacancy demo` shows it at work.",
+            soft_wrap=True,
+        )
     return asyncio.run(run(settings, parts, lambda line: ERR.print(line, soft_wrap=True)))
