@@ -87,7 +87,7 @@ class Resy:
             _log.info("the answer is partial", reason=found.lacking)
             return Partial(frozenset(items), items)
         mark = _mark(found)
-        return Unchanged() if mark == last_mark else Complete(frozenset(items), items, mark)
+        return Unchanged() if mark == last_mark else Complete(frozenset(items), items, mark, found.listed)
 
     def is_item_key(self, text: str) -> bool:
         return len(text) == SLOT_ID_DIGITS and set(text) <= set("0123456789abcdef")
