@@ -123,6 +123,37 @@ def test_a_place_that_becomes_free_is_taken_at_once_also_while_the_source_recove
     asyncio.run(story())
 
 
+class Days(Lists):
+    """A day passes while it is asked, and the next one is asked for."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__("2026-02-28_20:30", interval_s=7200)
+        self.clock = clock
+        self.followed = asyncio.Event()
+
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome:
+        if claim.key == "2026-03-01_20:30":
+            self.followed.set()
+        self.keys = ("2026-03-01_20:30",)
+        self.clock.pass_time(61)
+        return some(1, 2, 3)
+
+
+def test_targets_follow_the_days(store: Store) -> None:
+    async def story() -> None:
+        clock = Restless()
+        source = Days(clock)
+        poller, stop = Poller(store, [source], [], clock, Dice(1), Metrics()), Stop(clock)
+        running = asyncio.create_task(poller.run(stop))
+        await asyncio.wait_for(source.followed.wait(), 30)
+        stop.request()
+        await asyncio.wait_for(running, 30)
+
+    asyncio.run(story())
+    configured = {key: row.configured for key, row in store.read_now(rows).items()}
+    assert configured == {"2026-02-28_20:30": False, "2026-03-01_20:30": True}
+
+
 def _slow_down(tx: Tx) -> None:
     budgets.pause(tx, tx.now(), "soc", 0, "it was slow")
 

@@ -14,7 +14,7 @@ from vacancy.clock import Clock, Dice
 from vacancy.errors import VacancyError
 from vacancy.logs import bind_trace
 from vacancy.metrics import Metrics
-from vacancy.model.availability import Claim, Complete, Failed, Partial, Reference, Trouble, Unchanged
+from vacancy.model.availability import Claim, Complete, Failed, Partial, Question, Reference, Trouble, Unchanged
 from vacancy.model.state import TargetState
 from vacancy.pipeline import pace
 from vacancy.pipeline.identity import Identity, is_dead
@@ -26,6 +26,8 @@ from vacancy.store.engine import Store, Tx
 from vacancy.store.targets import Claimed, Limits
 
 _LONGEST_REST_S: Final = 5.0
+# What a source asks for may change with the days.
+_ASK_ANEW_S: Final = 60.0
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -82,15 +84,25 @@ class Poller:
         # only if that is too late. A ring costs a transaction.
         self._wake_at = 0.0
         self._crowded = False
+        self._questions: dict[str, Sequence[Question]] = {}
+        self._configured_at = clock.monotonic()
 
     async def configure(self) -> None:
         """Make the targets what the settings say, and free what dead processes of this host still hold."""
         await self._store.write(targets.rest_all_but, list(self._asked))
-        for source in self._asked.values():
-            await self._store.write(_configure, source)
+        self._questions.clear()
+        await self._keep_configured()
         taken = await self._store.write(_take_over_from_the_dead)
         if taken:
             _log.info("leases of dead processes taken over", leases=taken)
+
+    async def _keep_configured(self) -> None:
+        self._configured_at = self._clock.monotonic()
+        for source in self._asked.values():
+            questions = source.questions()
+            if questions != self._questions.get(source.name):
+                await self._store.write(_configure, source, questions)
+                self._questions[source.name] = questions
 
     async def run(self, stop: Stop) -> None:
         """Poll what is due, as it falls due, until asked to stop; then finish what was asked already."""
@@ -99,6 +111,8 @@ class Poller:
             while not stop.requested:
                 heard = self._bell.rings
                 self._crowded = False
+                if self._clock.monotonic() - self._configured_at >= _ASK_ANEW_S:
+                    await self._keep_configured()
                 rest_s = min([await self._start_due(budget) for budget in self._running] or [_LONGEST_REST_S])
                 await self._rest(stop, heard, rest_s)
                 await self._reap()
@@ -279,8 +293,8 @@ def _is_quiet(state: TargetState | None, answer: Complete | None) -> bool:
     return state.believed and not waits and state.open == answer.keys
 
 
-def _configure(tx: Tx, source: Asked) -> None:
-    targets.configure(tx, tx.now(), source.budget, source.name, source.questions())
+def _configure(tx: Tx, source: Asked, questions: Sequence[Question]) -> None:
+    targets.configure(tx, tx.now(), source.budget, source.name, questions)
 
 
 def _take_over_from_the_dead(tx: Tx) -> int:

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from vacancy.errors import StoreError
 from vacancy.model.availability import CLOSED, OPEN
 from vacancy.model.subscriptions import LIVE, MOVES, Contact, Status, Subscription
-from vacancy.model.topics import Topic
+from vacancy.model.topics import ItemName, Topic
 from vacancy.store import bells
 from vacancy.store.engine import Tx
 from vacancy.store.prepared import Prepared
@@ -190,21 +190,27 @@ def note(
     )  # fmt: skip
 
 
-def status_now(tx: Tx, source: str, target_key: str | None, item_keys: Collection[str]) -> str | None:
-    """Open if any of these items is, Closed if none; None while the target has no baseline to tell by."""
-    target = tx.execute(
-        select(targets.c.target_id, targets.c.baseline_at).where(
-            targets.c.source == source, targets.c.key == target_key
-        )
-    ).one_or_none()
-    if target is None or target.baseline_at is None:
+def status_now(tx: Tx, source: str, items: Sequence[ItemName]) -> str | None:
+    """Open if any of these items is, Closed if none; None while no target of theirs has a baseline to tell by."""
+    by_target: dict[str, list[str]] = {}
+    for item in items:
+        by_target.setdefault(item.target_key, []).append(item.item_key)
+    believed = (targets.c.source == source) & targets.c.baseline_at.is_not(None)
+    found = dict(
+        tx.execute(
+            select(targets.c.key, targets.c.target_id).where(believed, targets.c.key.in_(by_target))
+        ).all()
+    )  # fmt: skip
+    if not found:
         return None
-    some_open = exists().where(
-        availability.c.target_id == target.target_id,
-        availability.c.item_key.in_(item_keys),
-        availability.c.state == OPEN,
-    )
-    return OPEN if tx.execute(select(some_open)).scalar_one() else CLOSED
+    some_open = (
+        exists().where(
+            availability.c.target_id == target_id, availability.c.item_key.in_(by_target[key]),
+            availability.c.state == OPEN,
+        )
+        for key, target_id in found.items()
+    )  # fmt: skip
+    return OPEN if any(tx.execute(select(each)).scalar_one() for each in some_open) else CLOSED
 
 
 def items_closed(tx: Tx, closed: Sequence[tuple[str, str]]) -> None:

@@ -132,10 +132,7 @@ def ask_to_confirm(tx: Tx, now: datetime, subscription: Subscription) -> None:
 
 
 def status_now(tx: Tx, source: Source, topic: Topic) -> str:
-    keys = [item.item_key for item in source.items_of(tx, topic)]
-    if not keys:
-        return UNKNOWN
-    return rows.status_now(tx, topic.source, topic.target_key, keys) or UNKNOWN
+    return rows.status_now(tx, topic.source, source.items_of(tx, topic)) or UNKNOWN
 
 
 def _refuse_too_many(tx: Tx, desk: Desk, wish: Wish, *, verified: bool) -> None:
