@@ -19,7 +19,6 @@ from vacancy.model.subscriptions import Status
 from vacancy.pipeline.deliver import IN_FLIGHT
 from vacancy.runner import Stop
 from vacancy.store import house, troubles
-from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import open_event_notifications, subscription_events, subscriptions
 from vacancy.store.sending import SENDING_STOPPED
@@ -477,7 +476,7 @@ def test_last_words_reach_somebody_whose_term_ended_and_then_the_address_is_gone
     hand: Hand, people: People, source: Lists, store: Store
 ) -> None:
     (ada,) = wait(people, "ada")
-    store.write_now(lambda tx: rows.end_of_term(tx, tx.now(), "12025|NB", 10))
+    people.term_ends()
     (parcel,) = deliver(make_courier(store, source, people, Script()))
     assert parcel.notice is not None
     assert (parcel.notice.code, parcel.person.contact) == ("ended", "ada@example.com")

@@ -26,7 +26,6 @@ from vacancy.pipeline.watch import LOW_SPACE, Look, Watch, find_troubles
 from vacancy.runner import Stop
 from vacancy.settings import Settings
 from vacancy.store import outbox, target_overview, troubles
-from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store
 from vacancy.store.schema import open_event_notifications
 
@@ -255,7 +254,7 @@ def test_every_word_about_a_source_makes_a_mail(
     goes_on()
     hand.poll(FULL)
     goes_on()
-    store.write_now(lambda tx: rows.end_of_term(tx, tx.now(), "12025|NB", 10))
+    people.term_ends()
     goes_on()
     subjects = [kept.mail.subject for kept in reversed(store.read_now(outbox.latest, 10))]
     assert subjects == [

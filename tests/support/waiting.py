@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from tests.support.desks import make_desk
 from tests.support.lists import Lists
@@ -14,7 +14,7 @@ from vacancy.model.messages import Sent
 from vacancy.model.subscriptions import Contact, Preferences, Status
 from vacancy.pipeline.dispatch import clear_up
 from vacancy.pipeline.fanout import fan_out_some
-from vacancy.store import notifications, openings, queue
+from vacancy.store import notifications, openings, queue, targets
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
 from vacancy.store.queue_results import Aftermath, Tries, ask_full, leads_of, write_down
@@ -68,6 +68,10 @@ class People:
 
     def leave(self, subscription_id: int) -> None:
         self.store.write_now(_leave, self.desk, subscription_id)
+
+    def term_ends(self) -> None:
+        """Nothing is polled any more, and what everybody waits for is over."""
+        self.store.write_now(_end_all)
 
     def fan_out(self, chunk: int = 1000) -> int:
         queued = 0
@@ -135,6 +139,12 @@ def _change(tx: Tx, desk: Desk, subscription_id: int, wanted: Change) -> None:
 
 def _leave(tx: Tx, desk: Desk, subscription_id: int) -> None:
     manage.unsubscribe_by_token(tx, desk, rows.read(tx, subscription_id).unsubscribe_token, "user_request")
+
+
+def _end_all(tx: Tx) -> None:
+    targets.rest_all_but(tx, [])
+    tx.execute(update(subscriptions).values(ends_at=tx.now()))
+    rows.end_over(tx, tx.now(), 1000)
 
 
 def _queue(tx: Tx) -> list[Row]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, datetime
 
 import pytest
 
-from vacancy.model.terms import is_over, normal_topic, parse_campus, parse_term
+from vacancy.model.terms import end_of, normal_topic, parse_campus, parse_term
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,4 @@ def test_a_topic_of_no_term() -> None:
 
 
 def test_a_term_is_over_after_its_last_day() -> None:
-    assert not is_over("12025", date(2025, 5, 31))
-    assert is_over("12025", date(2025, 6, 1))
+    assert end_of("12025") == datetime(2025, 6, 1, tzinfo=UTC)

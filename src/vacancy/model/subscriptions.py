@@ -81,6 +81,7 @@ class Subscription:
     last_notified_at: datetime | None
     last_known_section_status: str
     since_event_id: int
+    ends_at: datetime | None
     max_notifications: int
     notified_count: int
     wants_open: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _SEASONS: Final = {
@@ -52,10 +52,10 @@ def normal_topic(name: str) -> str:
     return f"soc:{parse_term(term)}:{parse_campus(campus)}:{what}"
 
 
-def is_over(term: str, today: date) -> bool:
-    """Surely so: the last day on which anybody could still want to get in, and some more."""
+def end_of(term: str) -> datetime:
+    """When it is surely over: after the last day on which anybody could still want to get in, and some more."""
     month, day = _LAST_DAYS[term[0]]
-    return today > date(int(term[1:]), month, day)
+    return datetime(int(term[1:]), month, day, tzinfo=UTC) + timedelta(days=1)
 
 
 def term_name(term: str) -> str:

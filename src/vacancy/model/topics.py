@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Topic:
     campus_code: str | None = None
     index_number: str | None = None
     link: str | None = None  # where to go when it is open
+    ends_at: datetime | None = None  # from when on nothing of it can open any more
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Final
 
 import structlog
 
-from vacancy.model.terms import is_over
 from vacancy.runner import Stop
 from vacancy.settings_sections import RetentionSettings
 from vacancy.store import (
@@ -71,14 +70,9 @@ def prune(tx: Tx, retention: RetentionSettings) -> int:
 
 
 def _end_subscriptions(tx: Tx, now: datetime, retention: RetentionSettings) -> int:
-    """Those that nobody confirmed, those whose term is over, and what is left of those that ended long ago."""
-    over = sum(
-        subscriptions.end_of_term(tx, now, target_key, _BITE)
-        for target_key, term in subscriptions.terms_not_watched(tx)
-        if is_over(term, now.date())
-    )
+    """Those that nobody confirmed, those whose term or day is over, and what is left of those that ended long ago."""
     return (
-        over
+        subscriptions.end_over(tx, now, _BITE)
         + subscriptions.end_unconfirmed(tx, now, now - CONFIRM_WITHIN, _BITE)
         + subscriptions.prune_ended(tx, now - timedelta(days=retention.subscriptions_days), _BITE)
         + idempotency.prune(tx, now - timedelta(days=1), _BITE)

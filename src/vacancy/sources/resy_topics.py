@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from vacancy.errors import UserError
 from vacancy.model.availability import Item
@@ -37,7 +38,13 @@ def read_topic(settings: ResySettings, today: date, name: str) -> Topic:
     if day is None:
         return Topic(venue_topic(venue_id), SOURCE, link=link)
     _check_day(settings, today, day)
-    return Topic(venue_topic(venue_id, day), SOURCE, link=f"{link}?date={day}")
+    return Topic(venue_topic(venue_id, day), SOURCE, link=f"{link}?date={day}", ends_at=_midnight_after(settings, day))
+
+
+def _midnight_after(settings: ResySettings, day: date) -> datetime:
+    """In the market."""
+    zone = ZoneInfo(MARKETS[settings.market].time_zone)
+    return datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC)
 
 
 def _day(text: str | None) -> date | None:

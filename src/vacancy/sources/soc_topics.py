@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import select
 
 from vacancy.errors import UserError
-from vacancy.model.terms import parse_campus, parse_term
+from vacancy.model.terms import end_of, parse_campus, parse_term
 from vacancy.model.topics import ItemName, Topic
 from vacancy.settings_sections import SocSettings
 from vacancy.store.engine import Tx
@@ -39,13 +39,14 @@ def read_topic(settings: SocSettings, name: str) -> Topic:
     key = f"{term}|{campus}"
     if found[3]:
         index = found[3]
-        return Topic(f"soc:{term}:{campus}:{index}", SOURCE, key, index, term, campus, index, section_link(term, index))
+        name, link = f"soc:{term}:{campus}:{index}", section_link(term, index)
+        return Topic(name, SOURCE, key, index, term, campus, index, link, end_of(term))
     course = found[4].upper()
     if not _COURSE.fullmatch(course):
         wrong = f"topic: {found[4]!r} is no course; write school:subject:number, such as 01:198:111"
         raise UserError("validation_failed", wrong, [wrong])
     name = f"soc:{term}:{campus}:course/{course}"
-    return Topic(name, SOURCE, key, None, term, campus, None, course_link(term, course))
+    return Topic(name, SOURCE, key, None, term, campus, None, course_link(term, course), end_of(term))
 
 
 def _place(settings: SocSettings, term: str, campus: str) -> tuple[str, str]:

@@ -274,6 +274,7 @@ subscriptions = _table(
     Column("last_known_section_status", String(8), nullable=False, server_default=text("'Unknown'")),
     # The newest event when it began: what had opened before is told in the answer, not in a message.
     Column("since_event_id", _id, nullable=False, server_default=text("0")),
+    Column("ends_at", Utc),  # with its term or its day
     Column("max_notifications", Integer, nullable=False),
     Column("notified_count", Integer, nullable=False, server_default=text("0")),
     Column("wants_open", Boolean, nullable=False, server_default=text("true")),
@@ -292,6 +293,9 @@ subscriptions = _table(
     Index("ix_subscriptions_status", "status", "updated_at",
           postgresql_where=text("status IN ('pending', 'unsubscribed')"),
           sqlite_where=text("status IN ('pending', 'unsubscribed')")),
+    Index("ix_subscriptions_ends_at", "ends_at",
+          postgresql_where=text("status IN ('pending', 'active', 'paused')"),
+          sqlite_where=text("status IN ('pending', 'active', 'paused')")),
     # One live subscription for a contact and a topic, whether or not the catalogue knows the section.
     Index("uq_subscriptions_live", "topic", "contact_hash", "contact_type", unique=True,
           postgresql_where=text("status IN ('pending', 'active', 'paused')"),

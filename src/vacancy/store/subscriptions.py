@@ -148,7 +148,8 @@ def add(tx: Tx, now: datetime, topic: Topic, contact: Contact, values: Mapping[s
         "topic": topic.name, "source": topic.source, "target_key": topic.target_key, "item_key": topic.item_key,
         "term_id": topic.term_id, "campus_code": topic.campus_code, "index_number": topic.index_number,
         "contact_type": contact.channel, "contact_value": contact.value, "contact_hash": contact.hash,
-        "created_at": now, "updated_at": now, "since_event_id": newest_event_id(tx), **values,
+        "created_at": now, "updated_at": now, "since_event_id": newest_event_id(tx),
+        "ends_at": topic.ends_at, **values,
     }  # fmt: skip
     return Subscription(**tx.execute(insert(subscriptions).values(**row).returning(*_ALL)).one()._mapping)
 
@@ -275,17 +276,13 @@ def end_unconfirmed(tx: Tx, now: datetime, before: datetime, at_most: int) -> in
     return len(_end(tx, now, late, "not_confirmed", at_most, contact_value=null()))
 
 
-def terms_not_watched(tx: Tx) -> Sequence[tuple[str, str]]:
-    """(target, its term) of what somebody waits for and nobody polls any more."""
+def end_over(tx: Tx, now: datetime, at_most: int) -> int:
+    """What nothing can open for any more, unless it is polled all the same; with a word to each owner."""
     watched = exists().where(targets.c.source == _c.source, targets.c.key == _c.target_key, targets.c.configured)
-    rows = tx.execute(
-        select(_c.target_key, _c.term_id).where(_c.term_id.is_not(None), _LIVE, ~watched).distinct()
-    ).all()
-    return [(row.target_key, row.term_id) for row in rows]
-
-
-def end_of_term(tx: Tx, now: datetime, target_key: str, at_most: int) -> int:
-    return _end_with_a_word(tx, now, _LIVE & (_c.target_key == target_key), "term_over", at_most)
+    over = _LIVE & (_c.ends_at <= now) & ~watched
+    return _end_with_a_word(tx, now, over & _c.term_id.is_not(None), "term_over", at_most) + _end_with_a_word(
+        tx, now, over & _c.term_id.is_(None), "day_over", at_most
+    )
 
 
 def _end_with_a_word(tx: Tx, now: datetime, which: ColumnElement[bool], reason: str, at_most: int) -> int:

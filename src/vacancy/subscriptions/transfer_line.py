@@ -81,6 +81,7 @@ class Line(Read):
     unsubscribe_token: Token
     manage_token: Token
     verification_nonce: Token | None
+    ends_at: Moment | None = None
 
     def columns(self) -> dict[str, Any]:
         """Of the table; its number, its contact and what the new database knows better are the caller's."""
@@ -93,7 +94,8 @@ class Line(Read):
             "updated_at": whole_milliseconds(self.updated_at), "last_notified_at": _or_none(self.last_notified_at),
             "last_known_section_status": self.last_known_section_status, "notified_count": self.notified_count,
             "unsubscribe_token": self.unsubscribe_token, "manage_token": self.manage_token,
-            "verification_nonce": self.verification_nonce, "metadata": prefs.kept(self.metadata, preferences),
+            "verification_nonce": self.verification_nonce, "ends_at": _or_none(self.ends_at),
+            "metadata": prefs.kept(self.metadata, preferences),
             **prefs.columns(preferences),
         }  # fmt: skip
 
@@ -110,7 +112,7 @@ def write_line(row: Subscription) -> bytes:
         "createdAt": iso(row.created_at), "updatedAt": iso(row.updated_at),
         "lastNotifiedAt": iso(row.last_notified_at) if row.last_notified_at else None,
         "unsubscribeToken": row.unsubscribe_token, "manageToken": row.manage_token,
-        "verificationNonce": row.verification_nonce,
+        "verificationNonce": row.verification_nonce, "endsAt": iso(row.ends_at) if row.ends_at else None,
     }) + b"\n"  # fmt: skip
 
 
@@ -129,9 +131,12 @@ def read_line(text: bytes) -> Line:
 
 def _check(line: Line) -> None:
     """What no type can say."""
-    moments = (line.created_at, line.updated_at, line.last_notified_at, line.preferences.snooze_until)
+    moments = (line.created_at, line.updated_at, line.last_notified_at, line.preferences.snooze_until,
+               line.ends_at)  # fmt: skip
     if any(moment is not None and not 1970 < moment.year < 9000 for moment in moments):
-        raise ValueError("createdAt, updatedAt, lastNotifiedAt, snoozeUntil: must be a year that a calendar has")
+        raise ValueError(
+            "createdAt, updatedAt, lastNotifiedAt, snoozeUntil, endsAt: must be a year that a calendar has"
+        )
     if line.term_id is not None and parse_term(line.term_id) != line.term_id:
         raise ValueError("termId: must be digit-first, such as 12025")
     window = line.preferences.delivery_window
