@@ -51,7 +51,9 @@ class Lists:
         return self.known_keys
 
     def describe(self, tx: Tx, key: str, items: Sequence[Item]) -> Mapping[str, Description]:
-        return {item.key: Description(self._topics(key, item.key), {"index": item.key}) for item in items}
+        return {
+            item.key: Description(self._topics(key, item.key), {"index": item.key, **item.payload}) for item in items
+        }
 
     def _topics(self, key: str, item_key: str) -> tuple[str, ...]:
         course = self.courses.get(item_key)

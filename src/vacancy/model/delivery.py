@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from vacancy.model.messages import Outcome
-from vacancy.model.subscriptions import DAY_MINUTES
+from vacancy.model.subscriptions import DAY_MINUTES, Taste, read_taste
 
 
 class Due(NamedTuple):
@@ -50,6 +50,10 @@ class Due(NamedTuple):
         kept = self.metadata.get("preferences", {}).get("deliveryWindow", {})
         return kept.get("startMinutes", 0), kept.get("endMinutes", DAY_MINUTES)
 
+    @property
+    def taste(self) -> Taste:
+        return read_taste(self.metadata.get("preferences", {}))
+
 
 @dataclass(frozen=True, slots=True)
 class Truth:
@@ -58,6 +62,7 @@ class Truth:
     source: str
     is_open: bool
     seen_at: datetime | None
+    is_wanted: bool = True  # something of what is open is to its owner's taste
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,39 @@ OPEN_WORD: Final = "open"
 
 
 @dataclass(frozen=True, slots=True)
+class Taste:
+    """Which items of a wider topic are wanted, where their payload tells: at what time of day, and for how many people.
+    A range whose start lies after its end goes over midnight."""
+
+    time_range: tuple[str, str] | None = None  # HH:MM, both ends included
+    party_size: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.time_range is not None or self.party_size is not None
+
+    def takes(self, payload: Mapping[str, Any]) -> bool:
+        """What the payload does not tell is no reason to keep silent."""
+        time, sizes = payload.get("time"), payload.get("partySizes")
+        if self.time_range is not None and isinstance(time, str) and time:
+            start, end = self.time_range
+            if not (start <= time <= end if start <= end else time >= start or time <= end):
+                return False
+        return self.party_size is None or not sizes or self.party_size in sizes
+
+    def shown(self) -> dict[str, Any]:
+        """As the contract writes it: only what was asked for."""
+        range_shown = {"startTime": self.time_range[0], "endTime": self.time_range[1]} if self.time_range else None
+        named = {"timeRange": range_shown, "partySize": self.party_size}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def read_taste(kept: Mapping[str, Any]) -> Taste:
+    """Of what `shown` wrote."""
+    hours = kept.get("timeRange")
+    return Taste((hours["startTime"], hours["endTime"]) if hours else None, kept.get("partySize"))
+
+
+@dataclass(frozen=True, slots=True)
 class Preferences:
     """The defaults are seed 002's. A window whose start lies after its end goes over midnight."""
 
@@ -46,6 +79,12 @@ class Preferences:
     window_end: int = DAY_MINUTES
     snooze_until: datetime | None = None
     channel_metadata: Mapping[str, Any] = field(default_factory=dict)
+    time_range: tuple[str, str] | None = None
+    party_size: int | None = None
+
+    @property
+    def taste(self) -> Taste:
+        return Taste(self.time_range, self.party_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,4 +152,6 @@ class Subscription:
             window_end=window.get("endMinutes", DAY_MINUTES),
             snooze_until=self.snooze_until,
             channel_metadata=kept.get("channelMetadata", {}),
+            time_range=(taste := read_taste(kept)).time_range,
+            party_size=taste.party_size,
         )

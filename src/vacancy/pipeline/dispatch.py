@@ -86,7 +86,8 @@ def _take(
         return Taken(found_nothing=True, next_due_at=queue.next_due_at(tx, errand.channel), aftermath=aftermath)
     leads = {row.open_event_id for row in rows if row.open_event_id is not None}
     stills |= openings.ask_still(tx, leads - stills.keys())()
-    decided = _decide(rows, stills, errand, rules, now)
+    wanted = _wanted(tx, rows, stills, errand)
+    decided = _decide(rows, wanted, errand, rules, now)
     taken = [(row, decision) for row, decision in decided if isinstance(decision, Go)]
     drops = [(row, decision) for row, decision in decided if isinstance(decision, Drop)]
     queue.put_off(tx, [(row, decision) for row, decision in decided if isinstance(decision, Wait)])
@@ -95,7 +96,7 @@ def _take(
     for lead in {row.open_event_id for row, _ in taken if row.open_event_id is not None} - errand.known.keys():
         errand.known[lead] = openings.facts_of(tx, lead)
     return Taken(
-        [InHand(row, stills.get(row.open_event_id or 0), _is_last(row)) for row, _ in taken],
+        [InHand(row, wanted.get(row.notification_id), _is_last(row)) for row, _ in taken],
         looked_at=len(rows),
         aftermath=_with_skipped(aftermath, drops),
         dropped=Counter(drop.status for _, drop in drops),
@@ -114,6 +115,22 @@ def clear_up(tx: Tx, desk: Desk, aftermath: Aftermath) -> None:
         pass_on(tx, tx.now(), desk, contact_hash)
 
 
+def _wanted(
+    tx: Tx, rows: Sequence[Due], stills: Mapping[int, Still | None], errand: Errand
+) -> Mapping[int, Still | None]:  # fmt: skip
+    """Of each row, what is open of its opening; of that, only what its owner has a taste for."""
+    found: dict[int, Still | None] = {}
+    for row in rows:
+        still = stills.get(row.open_event_id) if row.open_event_id is not None else None
+        if still is not None and row.open_event_id is not None and (taste := row.taste):
+            if row.open_event_id not in errand.known:
+                errand.known[row.open_event_id] = openings.facts_of(tx, row.open_event_id)
+            tasty = {each.open_event_id for each in errand.known[row.open_event_id] if taste.takes(each.item.payload)}
+            still = replace(still, events=still.events & tasty)
+        found[row.notification_id] = still
+    return found
+
+
 def _decide(
     rows: Sequence[Due], stills: Mapping[int, Still | None], errand: Errand, rules: Rules, now: datetime
 ) -> list[tuple[Due, Decision]]:
@@ -124,8 +141,8 @@ def _decide(
     for row in rows:
         taken = placed.get(row.subscription_id)
         due = row._replace(notified_count=row.notified_count + taken) if taken else row
-        still = stills.get(row.open_event_id) if row.open_event_id is not None else None
-        truth = Truth(still.source, True, still.seen_at) if still else None
+        still = stills.get(row.notification_id)
+        truth = Truth(still.source, True, still.seen_at, is_wanted=bool(still.events)) if still else None
         decision = _rest(due, told, errand.contact_gap_s, now) or judge(due, truth, rules, now)
         if isinstance(decision, Go):
             told[due.contact_hash] = now

@@ -47,6 +47,8 @@ def judge(due: Due, truth: Truth | None, rules: Rules, now: datetime) -> Decisio
         return _not_waiting(due)
     if truth is None or not truth.is_open:
         return Drop("expired", "closed", "it closed before the message was sent")
+    if not truth.is_wanted:
+        return Drop("skipped", "not_wanted", "nothing that opened is at a time, or for as many, as its owner asked for")
     if truth.seen_at is None or now - truth.seen_at > rules.fresh_for(truth.source):
         return Wait(now + _LOOK_AGAIN, "stale", "whether it is still open is not known; waits for the next answer")
     if due.status == Status.PENDING:

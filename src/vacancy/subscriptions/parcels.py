@@ -83,5 +83,5 @@ def _preferences(due: Due) -> Preferences:
     start, end = due.window
     return Preferences(
         tuple(kept.get("notifyOn", ("open",))), due.max_notifications, start, end, due.snooze_until,
-        kept.get("channelMetadata", {}),
+        kept.get("channelMetadata", {}), due.taste.time_range, due.taste.party_size,
     )  # fmt: skip

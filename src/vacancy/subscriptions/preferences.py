@@ -38,6 +38,7 @@ def shown(preferences: Preferences) -> dict[str, Any]:
         "deliveryWindow": {"startMinutes": preferences.window_start, "endMinutes": preferences.window_end},
         "snoozeUntil": iso(snoozed) if snoozed else None,
         "channelMetadata": dict(preferences.channel_metadata),
+        **preferences.taste.shown(),
     }
 
 

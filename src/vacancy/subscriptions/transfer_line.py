@@ -31,6 +31,8 @@ Number = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 Count = Annotated[int, Meta(ge=0, le=_MOST)]
 Limit = Annotated[int, Meta(ge=1, le=_MOST)]
 Minutes = Annotated[int, Meta(ge=0, le=DAY_MINUTES)]
+TimeOfDay = Annotated[str, Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]\Z")]
+PartySize = Annotated[int, Meta(ge=1, le=100)]
 Moment = Annotated[datetime, Meta(tz=True)]
 
 
@@ -43,17 +45,26 @@ class Window(Read):
     end_minutes: Minutes
 
 
+class Hours(Read):
+    start_time: TimeOfDay
+    end_time: TimeOfDay
+
+
 class Wishes(Read):
     notify_on: Annotated[list[Literal["open", "waitlist"]], Meta(min_length=1)]
     max_notifications: Limit
     delivery_window: Window
     snooze_until: Moment | None
     channel_metadata: dict[str, Any]
+    time_range: Hours | None = None
+    party_size: PartySize | None = None
 
     def preferences(self) -> Preferences:
         window = self.delivery_window
         return Preferences(tuple(self.notify_on), self.max_notifications, window.start_minutes, window.end_minutes,
-                           _or_none(self.snooze_until), self.channel_metadata)  # fmt: skip
+                           _or_none(self.snooze_until), self.channel_metadata,
+                           (self.time_range.start_time, self.time_range.end_time) if self.time_range else None,
+                           self.party_size)  # fmt: skip
 
 
 class Line(Read):

@@ -38,6 +38,7 @@ ContactValue = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
                                                 pattern=_NO_CONTROL)]  # fmt: skip
 ContactType = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, pattern=r"^[A-Za-z_]{3,32}$")]
 Locale = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z]{2}|[-_][0-9]{3})?$")]
+TimeOfDay = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Minutes = Annotated[int, Field(ge=0, le=DAY_MINUTES)]
 
 
@@ -67,12 +68,25 @@ class WindowChanged(Asked):
     end_minutes: Minutes | None = None
 
 
+class TimeRange(Asked):
+    """Of what opens at a time of day, such as a table. A start after the end goes over midnight."""
+
+    start_time: TimeOfDay
+    end_time: TimeOfDay
+
+
 class PreferencesAsked(Asked):
     notify_on: list[Literal["open", "waitlist"]] = Field(default=[OPEN_WORD], min_length=1, max_length=2)
     max_notifications: int = Field(default=3, ge=1, le=10, description="Alerts after which it pauses.")
     delivery_window: DeliveryWindow = Field(default_factory=DeliveryWindow)
     snooze_until: AwareDatetime | None = None
     channel_metadata: dict[str, Any] = Field(default_factory=dict)
+    time_range: TimeRange | None = Field(default=None, description="Only what opens for these times, such as tables.")
+    party_size: int | None = Field(default=None, ge=1, le=100, description="Only what is free for so many people.")
+
+    @property
+    def hours(self) -> tuple[str, str] | None:
+        return (self.time_range.start_time, self.time_range.end_time) if self.time_range else None
 
     @field_validator("notify_on")
     @classmethod
@@ -191,12 +205,19 @@ class WindowShown(Shown):
     end_minutes: int
 
 
+class TimeRangeShown(Shown):
+    start_time: str
+    end_time: str
+
+
 class PreferencesShown(Shown):
     notify_on: list[str]
     max_notifications: int
     delivery_window: WindowShown
     snooze_until: str | None
     channel_metadata: dict[str, Any]
+    time_range: TimeRangeShown | None = Field(default=None, description="Absent if it was not asked for.")
+    party_size: int | None = Field(default=None, description="Absent if it was not asked for.")
 
 
 class SubscriptionShown(Shown):

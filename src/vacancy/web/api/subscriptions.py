@@ -172,7 +172,7 @@ def _changed(asked: PreferencesChanged | None) -> dict[str, Any]:
     sent = asked.model_fields_set
     changes: dict[str, Any] = {
         name: getattr(asked, name)
-        for name in ("max_notifications", "snooze_until", "channel_metadata") if name in sent
+        for name in ("max_notifications", "snooze_until", "channel_metadata", "party_size") if name in sent
     }  # fmt: skip
     if "notify_on" in sent:
         changes["notify_on"] = tuple(asked.notify_on)
@@ -180,6 +180,8 @@ def _changed(asked: PreferencesChanged | None) -> dict[str, Any]:
         window = asked.delivery_window
         ends = {"window_start": window.start_minutes, "window_end": window.end_minutes}
         changes |= {name: minutes for name, minutes in ends.items() if minutes is not None}
+    if "time_range" in sent:
+        changes["time_range"] = asked.hours
     return changes
 
 

@@ -36,7 +36,7 @@ def read_preferences(asked: PreferencesAsked) -> Preferences:
     window = asked.delivery_window
     return Preferences(
         tuple(asked.notify_on), asked.max_notifications, window.start_minutes, window.end_minutes, asked.snooze_until,
-        asked.channel_metadata,
+        asked.channel_metadata, asked.hours, asked.party_size,
     )  # fmt: skip
 
 
