@@ -18,6 +18,8 @@ _TERM: Final = "12025"
 _CAMPUSES: Final = ("NB", "NK", "CM")
 _EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - recognised, not bound
 _CHANGES_PER_MINUTE: Final = 8.0
+_TABLES_PER_MINUTE: Final = 40.0
+_DAYS_OF_TABLES: Final = 2
 
 
 def demo(config: Path | None, host: str, port: int, scale: float, keep: Path | None) -> int:
@@ -34,26 +36,34 @@ async def _demo(config: Path | None, host: str, port: int, scale: float, databas
         campuses=_CAMPUSES,
         openings_per_minute=_CHANGES_PER_MINUTE,
         closings_per_minute=_CHANGES_PER_MINUTE,
+        table_changes_per_minute=_TABLES_PER_MINUTE,
     )
     await simulator.start()
     try:
-        return await serve(_settings(config, host, port, database, simulator.base_url), PARTS, _announce(simulator))
+        return await serve(_settings(config, host, port, database, simulator), PARTS, _announce(simulator))
     finally:
         await simulator.stop()
 
 
-def _settings(config: Path | None, host: str, port: int, database: Path, upstream: str) -> Settings:
+def _settings(config: Path | None, host: str, port: int, database: Path, simulator: Simulator) -> Settings:
     overrides = {
         "database_url": f"sqlite:///{database}",
         "web": {"host": host, "port": port},
         "soc": {
             "enabled": True,
-            "base_url": upstream,
+            "base_url": simulator.base_url,
             "terms": [_TERM],
             "campuses": list(_CAMPUSES),
             # The upstream is ours: no one is bothered by a quick look.
             "interval_s": 2.0,
             "catalogue_interval_s": 60.0,
+        },
+        "resy": {
+            "enabled": True,
+            "base_url": simulator.resy_url,
+            "window_days": _DAYS_OF_TABLES,
+            "time_slots": ["20:30"],
+            "interval_s": 4.0,
         },
     }
     settings = prepare(config, overrides, quiet=False)
@@ -74,7 +84,8 @@ def _announce(simulator: Simulator) -> Callable[[str], None]:
     def say(line: str) -> None:
         for each in (
             line,
-            f"A make-believe university answers on {simulator.base_url}; seats there open and close.",
+            f"A make-believe university answers on {simulator.base_url}; seats there open and close,",
+            "and so do tables in a make-believe town.",
             "Wait for a seat on /subscribe; the mails that would go out are on /outbox.",
             "The first opening shows within 20 s. Ctrl+C ends it.",
         ):

@@ -125,4 +125,4 @@ def _name(view: TargetView) -> str:
     term, _, campus = view.key.partition("|")
     if view.source == "soc" and len(term) == 5 and term[0] in "0179" and campus:
         return f"{CAMPUS_NAMES.get(campus, campus)}, {term_name(term)}"
-    return view.key
+    return view.key.replace("_", ", ")

@@ -29,7 +29,7 @@ class Card:
 def card(waited: Waited) -> Card:
     topic, payload = waited.topic, waited.payload
     title = title_of(payload, topic.index_number, topic.name.rpartition("/")[2])
-    is_known = bool(payload.get("courseTitle") or payload.get("label"))
+    is_known = any(payload.get(name) for name in ("courseTitle", "title", "label"))
     facts = facts_of(payload, topic.index_number) if topic.item_key else facts_of_many(payload, waited.items)
     place = [campus_of(topic.campus_code), term_name(topic.term_id) if topic.term_id else None]
     link = topic.link or (payload.get("link") if topic.item_key else None)

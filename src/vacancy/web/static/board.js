@@ -43,12 +43,13 @@ function linked(link, className, text) {
 function describe(event) {
   const payload = event.payload ?? {};
   const index = event.indexNumber;
-  const title = payload.courseTitle || payload.label || (index ? `Index ${index}` : event.itemKey);
+  const title = payload.courseTitle || payload.title || payload.label || (index ? `Index ${index}` : event.itemKey);
   const facts = [
     payload.courseString,
     payload.sectionNumber && `Section ${payload.sectionNumber}`,
     index && payload.courseTitle && `Index ${index}`,
     payload.meetingSummary,
+    ...(Array.isArray(payload.lines) ? payload.lines : []),
     campuses[event.campusCode] ?? event.campusCode,
     index ? null : event.source,
   ].filter(Boolean);
