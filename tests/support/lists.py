@@ -106,7 +106,14 @@ class Hand:
         self._turn += 1
         token = (f"{self.name}#{self._turn}", f"{self.name}-{self._turn}")
         claimed = self.store.write_now(
-            lambda tx: targets.claim(tx, now or tx.now(), "soc", replace(LIMITS, here=1), {"soc": 20.0}, lambda: token)
+            lambda tx: targets.claim(
+                tx,
+                now or tx.now(),
+                self.source.budget,
+                replace(LIMITS, here=1),
+                {self.source.name: 20.0},
+                lambda: token,
+            )
         )
         return claimed.claims[0] if claimed.claims else None
 

@@ -28,6 +28,7 @@ metadata: Final = MetaData(
 
 # SQLite numbers rows by itself only where the type reads INTEGER.
 _id: Final = BigInteger().with_variant(Integer(), "sqlite")
+_in_a_group: Final[Any] = {f"{dialect}_where": text("group_key IS NOT NULL") for dialect in ("postgresql", "sqlite")}
 
 
 def _table(name: str, *items: Any) -> Table:
@@ -123,6 +124,8 @@ availability = _table(
     # Retention looks for closed items by age.
     Index("ix_availability_closed", "closed_at", postgresql_where=text("state = 'Closed'"),
           sqlite_where=text("state = 'Closed'")),
+    # All of one venue, whatever the targets; what belongs to no group is not in it and costs a poll nothing.
+    Index("ix_availability_group", "group_key", "target_id", **_in_a_group),
 )  # fmt: skip
 
 open_events = _table(
@@ -162,6 +165,8 @@ open_events = _table(
     # The others of a group; a lead is found by its number.
     Index("ix_open_events_members", "lead_event_id", postgresql_where=text("lead_event_id <> open_event_id"),
           sqlite_where=text("lead_event_id <> open_event_id")),
+    # A venue's history.
+    Index("ix_open_events_group", "group_key", "open_event_id", **_in_a_group),
     # Retention.
     Index("ix_open_events_event_at", "event_at"),
 )  # fmt: skip

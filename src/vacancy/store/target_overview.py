@@ -89,5 +89,10 @@ def state(
         return HELD
     if baseline_at is None:
         return NEW
-    late = last_complete_at is None or now - last_complete_at > timedelta(seconds=2 * interval_s) + _GRACE
+    late = last_complete_at is None or now - last_complete_at > patience(interval_s)
     return STALE if failures > 0 or late else FRESH
+
+
+def patience(interval_s: float) -> timedelta:
+    """After a whole answer, how long no other one may come before it is called stale."""
+    return timedelta(seconds=2 * interval_s) + _GRACE

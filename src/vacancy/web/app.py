@@ -11,9 +11,11 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount, Route
 
 from vacancy.web import health
-from vacancy.web.api import admin, courses, subscriptions, targets, telegram, webpush
+from vacancy.web.api import admin, courses, subscriptions, targets, telegram, venues, webpush
 from vacancy.web.api.events import EventPages
+from vacancy.web.api.open_tables import OpenTables, View
 from vacancy.web.api.stream import EventStream
+from vacancy.web.api.tables import TablePages
 from vacancy.web.api.tail import EventFeed
 from vacancy.web.context import House
 from vacancy.web.errors import add_error_handlers, documented, last_resort
@@ -35,6 +37,7 @@ _ABOUT = "Tells people the moment something opens. Every answer carries `X-Trace
 
 def create_app(house: House) -> FastAPI:
     feed = EventFeed(house.store, house.clock)
+    tables = OpenTables(house, feed)
     labels: dict[object, str] = {}
 
     @asynccontextmanager
@@ -50,6 +53,9 @@ def create_app(house: House) -> FastAPI:
         routes=[
             Route("/api/events", EventPages(house, feed), methods=["GET"]),
             Route("/api/events/stream", EventStream(house, feed), methods=["GET"]),
+            Route("/api/just-opened", TablePages(tables, View.JUST_OPENED), methods=["GET"]),
+            Route("/api/still-open", TablePages(tables, View.STILL_OPEN), methods=["GET"]),
+            Route("/api/open-counts", TablePages(tables, View.COUNTS), methods=["GET"]),
             Route("/", board),
             Route("/docs", docs),
             Route("/subscribe", SubscribePage),
@@ -76,6 +82,7 @@ def create_app(house: House) -> FastAPI:
     )
     app.include_router(targets.router)
     app.include_router(courses.router)
+    app.include_router(venues.router)
     app.include_router(subscriptions.router)
     app.include_router(webpush.router)
     app.include_router(telegram.router)

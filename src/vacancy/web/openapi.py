@@ -11,7 +11,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
 from vacancy.errors import CODES
-from vacancy.web.api import events
+from vacancy.web.api import events, tables
+from vacancy.web.api.table_shapes import CountedDays, OpenDays
 from vacancy.web.errors import Error
 
 _REF: Final = "#/components/schemas/{model}"
@@ -67,7 +68,7 @@ class VacancyApp(FastAPI):
             document = super().openapi()
             document["paths"] = {**_BY_HAND, **document["paths"]}
             schemas = document.setdefault("components", {}).setdefault("schemas", {})
-            schemas.update(_schemas(EventPage, Error, Ready))
+            schemas.update(_schemas(EventPage, OpenDays, CountedDays, Error, Ready))
             self.openapi_schema = document
         return self.openapi_schema
 
@@ -180,6 +181,45 @@ _STREAM: Final = _get(
     *_FILTERS,
 )  # fmt: skip
 
+_MINUTES: Final = _query(
+    "minutes", "How long ago the event may be.", type="integer", minimum=1, maximum=tables.MOST_MINUTES,
+    default=tables.DEFAULT_MINUTES,
+)  # fmt: skip
+_TABLE_FILTERS: Final = tuple(
+    {**_query(name, what, type="array", items=items), "style": "form", "explode": True}
+    for name, what, items in (
+        ("date", "Days.", {"type": "string", "format": "date"}),
+        ("time_slot", "Times of day that are watched.", {"type": "string", "pattern": f"^{tables.TIME_SLOT}$"}),
+        ("party_size", "For how many people a table is free.",
+         {"type": "integer", "minimum": 1, "maximum": tables.MOST_PEOPLE}),
+        ("venue", "Venues, by id.", {"type": "string", "pattern": f"^{tables.VENUE}$"}),
+        ("neighborhood", "Neighborhoods, in either case.", {"type": "string", "minLength": 1, "maxLength": 200}),
+    )
+)  # fmt: skip
+_HOW_TABLES_ARE_ASKED: Final = (
+    "Filters are joined by and, the values of one by or: given several times, or with commas between. Nothing is left "
+    "off. Go on with `/api/events?after_id=` from `asOfEventId`, and no opening is missed."
+)
+
+
+def _tables(name: str, summary: str, what: str, shape: type[BaseModel], *more: Any) -> Operation:
+    answers = {
+        "200": _answer("What is open, by day.", "application/json", _ref(shape)),
+        "304": {"description": "It is what `If-None-Match` names."},
+        **_errors("validation_failed", "unavailable"),
+    }
+    return _get("tables", name, summary, f"{what} {_HOW_TABLES_ARE_ASKED}", answers, *_TABLE_FILTERS, *more)
+
+
+_JUST_OPENED: Final = _tables(
+    "just_opened", "Tables that just opened",
+    "Tables that have an event within `minutes` and are free still, by day and venue.", OpenDays, _MINUTES,
+)  # fmt: skip
+_STILL_OPEN: Final = _tables("still_open", "Tables that are free", "All of them, by day and venue.", OpenDays)
+_OPEN_COUNTS: Final = _tables(
+    "open_counts", "How many venues have a table", "For a calendar: 0 where there is nothing.", CountedDays, _MINUTES
+)
+
 _CHOICES: Final = {
     "alerts": "After how many alerts it pauses, 1 to 10.",
     "quietFrom": "When quiet hours begin, such as `22:00`; empty for none.",
@@ -277,6 +317,9 @@ _MAIL_NUMBER: Final = {
 _BY_HAND: Final[dict[str, Operation]] = {
     "/api/events": _EVENTS,
     "/api/events/stream": _STREAM,
+    "/api/just-opened": _JUST_OPENED,
+    "/api/still-open": _STILL_OPEN,
+    "/api/open-counts": _OPEN_COUNTS,
     "/healthz": _get(
         "health", "healthz", "Is the process alive?", "Asks nothing of the database.",
         {"200": _answer("It is.", "text/plain", _TEXT), **_errors()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -50,18 +50,28 @@ def matching(pattern: str, problem: str) -> Reader:
     return read
 
 
-def read_query(scope: Scope, known: Mapping[str, Reader]) -> dict[str, Any]:
-    """The parameters of a plain route, each read by its reader."""
+def several(read: Reader) -> Reader:
+    """Values with commas between."""
+
+    def read_all(text: str) -> list[Any]:
+        return [read(member) for member in (part.strip() for part in text.split(",")) if member]
+
+    return read_all
+
+
+def read_query(scope: Scope, known: Mapping[str, Reader], repeatable: Container[str] = ()) -> dict[str, Any]:
+    """The parameters of a plain route, each read by its reader. One that is repeatable is read into a list."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for name, text in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
         if name not in known:
             problems.append(_unknown(name, known))
-        elif name in values:
+        elif name in values and name not in repeatable:
             problems.append(f"{name}: must not be given twice")
         else:
             try:
-                values[name] = known[name](text)
+                value = known[name](text)
+                values[name] = [*values.get(name, ()), *value] if name in repeatable else value
             except ValueError as problem:
                 problems.append(f"{name}: {problem}")
     refuse(problems)

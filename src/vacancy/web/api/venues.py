@@ -1,0 +1,96 @@
+"""`GET /api/venues/{venueId}`: how often a venue opens, how long it stays open, at what hours."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import msgspec
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from vacancy.clock import iso
+from vacancy.errors import UserError
+from vacancy.model.markets import MARKETS
+from vacancy.store import venue_history
+from vacancy.store.venue_history import History, Opening
+from vacancy.web.api import slot_days
+from vacancy.web.api.open_tables import SOURCE
+from vacancy.web.api.slot_days import EVERYTHING
+from vacancy.web.api.table_shapes import VenuePage
+from vacancy.web.api.tables import VENUE
+from vacancy.web.context import House, HouseDep
+from vacancy.web.errors import documented
+
+router = APIRouter(prefix="/api", tags=["tables"])
+
+DAYS: Final = 30
+_ERRORS: Final = documented("not_found", "unavailable")
+_VENUE: Final = re.compile(VENUE, re.ASCII)
+
+
+@router.get("/venues/{venue_id}", summary="One venue", response_model=VenuePage, responses=_ERRORS)
+async def venue(house: HouseDep, venue_id: str) -> Response:
+    """How it opened in the last 30 days, today included, and what is open there now. Days and hours are those of the
+    city. Tables that opened at once are one opening.
+    """
+    zone = ZoneInfo(MARKETS[house.settings.resy.market].time_zone)
+    first = house.clock.now().astimezone(zone).date() - timedelta(days=DAYS - 1)
+    since = datetime.combine(first, time(), zone)
+    history = None
+    if _VENUE.fullmatch(venue_id):
+        history = await house.store.read(venue_history.of_group, SOURCE, venue_id, since)
+    if history is None:
+        raise UserError("not_found", f"no table of a venue {venue_id[:64]!r} was ever seen here")
+    return _json(_view(house, venue_id, history, since, zone))
+
+
+def _view(house: House, venue_id: str, history: History, since: datetime, zone: ZoneInfo) -> dict[str, Any]:
+    words, open_for = history.words, history.open_for
+    return {
+        "venueId": venue_id,
+        "name": words.venue_name if words else None,
+        "neighborhood": words.neighborhood if words else None,
+        "imageUrl": words.image_url if words else None,
+        "timeZone": zone.key,
+        "since": iso(since),
+        "openings": len(history.openings),
+        "byDay": _by_day(history.openings, since, zone),
+        "byHour": _by_hour(history.openings, zone),
+        "openFor": {"episodes": open_for.episodes, "medianS": open_for.median_s, "p90S": open_for.p90_s},
+        "openNow": _open_now(house, history),
+        "asOfEventId": history.open_now.newest_event,
+    }
+
+
+def _by_day(openings: Sequence[Opening], since: datetime, zone: ZoneInfo) -> list[dict[str, Any]]:
+    times, slots = Counter[str](), Counter[str]()
+    for opening in openings:
+        day = opening.at.astimezone(zone).date().isoformat()
+        times[day] += 1
+        slots[day] += opening.slots
+    dates = [(since.date() + timedelta(days=ahead)).isoformat() for ahead in range(DAYS)]
+    return [{"date": day, "openings": times[day], "slots": slots[day]} for day in dates]
+
+
+def _by_hour(openings: Sequence[Opening], zone: ZoneInfo) -> list[int]:
+    counts = Counter(opening.at.astimezone(zone).hour for opening in openings)
+    return [counts[hour] for hour in range(24)]
+
+
+def _open_now(house: House, history: History) -> list[dict[str, Any]]:
+    """Days on which something is."""
+    found = []
+    for day in slot_days.days(history.open_now, EVERYTHING, house.intervals.get(SOURCE, slot_days.DEFAULT_INTERVAL_S)):
+        cards = slot_days.cards(day, EVERYTHING)
+        if cards:
+            found.append({**slot_days.day_fields(day), "venues": cards})
+    return found
+
+
+def _json(body: Any) -> Response:
+    return Response(msgspec.json.encode(body), media_type="application/json", headers={"Cache-Control": "no-store"})
