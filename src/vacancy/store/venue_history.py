@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Float, Text, bindparam, case, cast, extract, func, select, type_coerce
+from sqlalchemy import Text, bindparam, case, func, select, type_coerce
 
 from vacancy.model.availability import CLOSED, OPEN
 from vacancy.store import open_slots
@@ -92,10 +92,13 @@ def _open_for(tx: Tx, who: dict[str, str], since: datetime) -> OpenFor:
     median, p90 = (
         func.max(case((ranked.c.place == (ranked.c.of * share + 99) // 100, ranked.c.seconds))) for share in (50, 90)
     )
-    return OpenFor(*tx.execute(select(func.count(), median, p90).select_from(ranked), {**who, "since": since}).one())
+    counted = select(func.count(), median, p90).select_from(ranked)
+    episodes, *seconds = tx.execute(counted, {**who, "since": since}).one()
+    # Neither database's arithmetic keeps the milliseconds whole.
+    return OpenFor(episodes, *[None if value is None else round(value, 3) for value in seconds])
 
 
 def _seconds_open(dialect: str) -> Any:
     if dialect == "postgresql":
-        return cast(extract("epoch", _a.closed_at - _a.opened_at), Float)
-    return func.round((func.julianday(_a.closed_at) - func.julianday(_a.opened_at)) * 86_400, 3)
+        return func.date_part("epoch", _a.closed_at) - func.date_part("epoch", _a.opened_at)
+    return (func.julianday(_a.closed_at) - func.julianday(_a.opened_at)) * 86_400
