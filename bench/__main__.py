@@ -28,6 +28,7 @@ NAMES: Final = (
     "opened_to_sent",
     "webhooks",
     "deliver_scale",
+    "tables",
     "start_to_ready",
     "idle_memory",
 )

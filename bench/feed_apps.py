@@ -92,3 +92,15 @@ def _event(columns: list[Any]) -> _Event:
     columns[_PAYLOAD] = msgspec.Raw(columns[_PAYLOAD].encode())
     columns[_TOPICS] = msgspec.Raw(columns[_TOPICS].encode())
     return _Event(*columns)
+
+
+def bytes_app(file: Path) -> App:
+    """The least that answers at all."""
+    body = file.read_bytes()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+
+    async def app(scope: Message, receive: Any, send: Any) -> None:  # noqa: ARG001
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return app

@@ -2,6 +2,9 @@
 
 body N                   answers every GET with the same open list of N members
 feed ours|bare DATABASE  serves GET /api/events under uvicorn: the product's app, or the bare reference
+feed bytes FILE          answers every GET under uvicorn with the same bytes
+readers                  reads `ask url count connections` lines, answers with the median and the 99th percentile of the
+                         seconds that a request took; and `keep url file`, answers with the size of what it kept
 client                   reads `url count connections` lines, asks that often, answers with the seconds it took
 """
 
@@ -19,7 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 import uvicorn
 
-from bench.feed_apps import bare_app, our_app
+from bench.feed_apps import bare_app, bytes_app, our_app
 
 
 async def _serve_body(count: int) -> None:
@@ -43,7 +46,7 @@ async def _serve_body(count: int) -> None:
 
 
 def _serve_feed(which: str, database: Path) -> None:
-    app: Any = our_app(database)[0] if which == "ours" else bare_app(database)
+    app: Any = our_app(database)[0] if which == "ours" else {"bare": bare_app, "bytes": bytes_app}[which](database)
     # With the protocol named: asyncio turns Nagle's delay off only where it reads TCP, and 40 ms would hide the rest.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
@@ -53,24 +56,30 @@ def _serve_feed(which: str, database: Path) -> None:
     uvicorn.Server(config).run(sockets=[listening])
 
 
-async def _ask(address: str, count: int) -> None:
+async def _ask(address: str, count: int) -> tuple[list[float], bytes]:
+    """The seconds that each request took, and the last body."""
     parts = urlsplit(address)
     assert parts.hostname == "127.0.0.1"
     assert parts.port
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=1 << 20)
     request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+    took, body = [], b""
     for _ in range(count):
+        began = time.perf_counter()
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 ")
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
-        await reader.readexactly(length)
+        body = await reader.readexactly(length)
+        took.append(time.perf_counter() - began)
     writer.close()
+    return took, body
 
 
-async def _ask_all(address: str, count: int, connections: int) -> None:
+async def _ask_all(address: str, count: int, connections: int) -> list[float]:
     async with asyncio.timeout(60):
-        await asyncio.gather(*[_ask(address, count // connections) for _ in range(connections)])
+        done = await asyncio.gather(*[_ask(address, count // connections) for _ in range(connections)])
+    return sorted(seconds for took, _ in done for seconds in took)
 
 
 def _be_client() -> None:
@@ -79,6 +88,18 @@ def _be_client() -> None:
         began = time.perf_counter()
         asyncio.run(_ask_all(address, int(count), int(connections)))
         _say(f"{time.perf_counter() - began:.6f}")
+
+
+def _be_readers() -> None:
+    for line in sys.stdin:
+        what, address, *more = line.split(maxsplit=2)
+        if what == "keep":
+            _, body = asyncio.run(_ask(address, 1))
+            _say(str(Path(more[0].strip()).write_bytes(body)))
+        else:
+            count, connections = more[0].split()
+            took = asyncio.run(_ask_all(address, int(count), int(connections)))
+            _say(f"{took[len(took) // 2]:.6f} {took[len(took) * 99 // 100]:.6f}")
 
 
 def _say(line: str) -> None:
@@ -91,6 +112,8 @@ def main(role: str, *arguments: str) -> None:
         asyncio.run(_serve_body(int(arguments[0])))
     elif role == "feed":
         _serve_feed(arguments[0], Path(arguments[1]))
+    elif role == "readers":
+        _be_readers()
     else:
         _be_client()
 

@@ -17,6 +17,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from sqlalchemy import delete
 from tests.support.clock import ManualClock
 from tests.support.databases import PostgresDatabase
+from tests.support.open_tables import KEY, Maitre, table
 from tests.support.queue_rows import MAIL as KEPT_MAIL
 from tests.support.queue_rows import make_dead_letter
 from tests.web.calling import fill
@@ -58,6 +59,8 @@ def schema(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     in_catalogue(house, "12345")
     Registrar(house, clock).shows(12345)
     subscribe(app)
+    # A table to find, in whatever way it is asked for.
+    Maitre(store, clock, KEY).now({KEY: [table("carbone", "20:30")]})
     # A message to look at, a dead letter to requeue, a mail to read.
     fill(house, make_dead_letter, 1)
     fill(house, outbox.add, clock.now(), KEPT_MAIL)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Text, bindparam, func, select, type_coerce
 
+from vacancy.clock import iso
 from vacancy.model.availability import OPEN
 from vacancy.store.engine import Tx
 from vacancy.store.event_feed import pruned_to
@@ -37,7 +38,8 @@ _OPENINGS: Final = (
     .order_by(_e.open_event_id)
 )
 _SLOTS: Final = (
-    select(_a.target_id, _a.item_key, _a.group_key, _a.opened_at, type_coerce(_a.payload, Text))
+    # Its text as SQLite keeps it is what is shown: to read the moment would cost more than all the rest.
+    select(_a.target_id, _a.item_key, _a.group_key, type_coerce(_a.opened_at, Text), type_coerce(_a.payload, Text))
     .where(_a.target_id.in_(bindparam("wanted", expanding=True)), _a.state == OPEN)
     .order_by(_a.snapshot_id)
 )
@@ -61,7 +63,7 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
     """One item that is open. There are tens of thousands."""
 
     item_key: str
-    opened_at: datetime
+    opened_at: str
     time: str
     sizes: tuple[int, ...]
     book_url: str | None
@@ -168,7 +170,9 @@ def venues(tx: Tx, target_ids: Collection[int], group: str | None = None) -> dic
     for target_id, item_key, group_key, opened_at, payload in tx.execute(query, {"wanted": sorted(target_ids)}):
         said = read_payload(payload)
         if group_key is not None and said is not None:
-            slot = Slot(item_key, opened_at, said.time, said.party_sizes, said.book_url)
+            # PostgreSQL gives a datetime.
+            opened = opened_at if isinstance(opened_at, str) else iso(opened_at)
+            slot = Slot(item_key, opened, said.time, said.party_sizes, said.book_url)
             found[target_id].setdefault(group_key, []).append((said, slot))
     return {number: tuple(_venues(groups)) for number, groups in found.items()}
 

@@ -135,7 +135,7 @@ class OpenTables:
         until = slot_days.true_until(open_now, minutes, self._interval_s)
         return Rendered(body, f'"{blake2b(body, digest_size=16).hexdigest()}"', until)
 
-    def _told(self, day: Day, question: Question, openings: Mapping[str, datetime]) -> dict[str, object]:
+    def _told(self, day: Day, question: Question, openings: Mapping[str, str]) -> dict[str, object]:
         fields, asked = slot_days.day_fields(day), question.asked
         match question.view:
             case View.COUNTS:

@@ -69,10 +69,10 @@ class _Shown:
     """What is shown of one venue on one day; the same slot may lie in two buckets."""
 
     venue: Venue
-    opened_at: datetime
+    opened_at: str
     slots: dict[str, Slot] = field(default_factory=dict)
 
-    def take(self, slot: Slot, at: datetime) -> None:
+    def take(self, slot: Slot, at: str) -> None:
         self.slots[slot.item_key] = slot
         self.opened_at = max(self.opened_at, at)
 
@@ -99,13 +99,13 @@ def day_and_time(bucket: Bucket) -> tuple[str, str]:
     return day, time_slot
 
 
-def recent(open_now: OpenNow, minutes: int) -> Mapping[str, datetime]:
+def recent(open_now: OpenNow, minutes: int) -> Mapping[str, str]:
     """The events of so many minutes, by item."""
     since = open_now.now - timedelta(minutes=minutes)
-    return {key: at for key, at in open_now.openings.items() if at >= since}
+    return {key: iso(at) for key, at in open_now.openings.items() if at >= since}
 
 
-def cards(day: Day, asked: Asked, openings: Mapping[str, datetime] | None = None) -> list[Card]:
+def cards(day: Day, asked: Asked, openings: Mapping[str, str] | None = None) -> list[Card]:
     """By name; of slots with one of these events only, where they are given, and then the newest opening first."""
     shown = _shown(day.buckets, asked, openings)
     made = [_card(each) for each in shown]
@@ -115,7 +115,7 @@ def cards(day: Day, asked: Asked, openings: Mapping[str, datetime] | None = None
     return made
 
 
-def count(day: Day, asked: Asked, openings: Mapping[str, datetime] | None = None) -> int:
+def count(day: Day, asked: Asked, openings: Mapping[str, str] | None = None) -> int:
     return len(_shown(day.buckets, asked, openings))
 
 
@@ -164,7 +164,7 @@ def _state(bucket: Bucket, now: datetime, interval_s: float) -> str:
     )
 
 
-def _shown(buckets: Iterable[Bucket], asked: Asked, openings: Mapping[str, datetime] | None) -> list[_Shown]:
+def _shown(buckets: Iterable[Bucket], asked: Asked, openings: Mapping[str, str] | None) -> list[_Shown]:
     shown: dict[str, _Shown] = {}
     if openings is not None and not openings:
         return []
@@ -177,8 +177,8 @@ def _shown(buckets: Iterable[Bucket], asked: Asked, openings: Mapping[str, datet
 
 
 def _wanted(
-    venue: Venue, asked: Asked, openings: Mapping[str, datetime] | None
-) -> Iterator[tuple[Slot, datetime]]:  # fmt: skip
+    venue: Venue, asked: Asked, openings: Mapping[str, str] | None
+) -> Iterator[tuple[Slot, str]]:  # fmt: skip
     for slot in venue.slots:
         at = slot.opened_at if openings is None else openings.get(slot.item_key)
         if at is not None and asked.wants_slot(slot):
@@ -196,5 +196,5 @@ def _card(shown: _Shown) -> Card:
         sorted({size for slot in slots for size in slot.sizes}),
         slots[0].book_url,
         venue.image_url,
-        iso(shown.opened_at),
+        shown.opened_at,
     )
