@@ -164,7 +164,8 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
     client = Client(clock, user_agent=f"vacancy/{__version__} (+{settings.base_url})")
     lists, references = build_sources(settings, client, store)
     poller = Poller(store, lists, references, clock, dice, metrics)
-    intervals = {source.name: source.policy.interval_s for source in (*lists, *references)}
+    # A target that is asked seldom because little happens there is not late by that.
+    intervals = {source.name: source.policy.slowest_s for source in (*lists, *references)}
     parts = Engine(settings, store, clock, dice, client, poller, metrics, intervals, tuple(lists))
     try:
         yield parts

@@ -35,7 +35,7 @@ class House:
     metrics: Metrics = field(default_factory=Metrics)
     # Set when the service drains: whoever waits for events answers with what there is, and streams end.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    # Source -> seconds between two polls; what "fresh" means depends on it.
+    # Source -> seconds between two polls, at the most; what "fresh" means depends on it.
     intervals: Mapping[str, float] = field(default_factory=dict)
     dice: Dice = field(default_factory=Dice)
     # Leads to the Telegram bot, where there is one.
