@@ -168,6 +168,19 @@ def test_a_table_in_two_buckets_is_one(app: FastAPI, maitre: Maitre) -> None:
     assert just_opened(app, "time_slot=21:30") == just_opened(app, "time_slot=20:30") == {("06", "carbone", "21:00")}
 
 
+def test_a_venue_opened_when_the_newest_of_its_tables_did_and_the_newest_comes_first(
+    app: FastAPI, maitre: Maitre
+) -> None:
+    joined = table("carbone", "18:00"), table("carbone", "20:30")
+    maitre.now({KEY: joined[1:]})
+    maitre.now({KEY: joined})
+    maitre.now({KEY: [*joined, table("zero", "20:30")]}, passes_s=1)
+    openings = [(venue["venueId"], venue["openedAt"][11:19]) for venue in days(app, "/api/just-opened")[DAY]["venues"]]
+    assert openings == [("zero", "12:02:35"), ("carbone", "12:01:33")]
+    by_name = [(venue["venueId"], venue["openedAt"][11:19]) for venue in days(app, "/api/still-open")[DAY]["venues"]]
+    assert by_name == [("carbone", "12:02:04"), ("zero", "12:02:35")]
+
+
 def test_a_day_is_as_old_as_its_oldest_bucket_and_no_better_than_its_worst(app: FastAPI, maitre: Maitre) -> None:
     maitre.now({KEY: [], OTHER_KEY: []})
     maitre.now({KEY: []})
