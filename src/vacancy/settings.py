@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeGuard, cast, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from vacancy.errors import SettingsError
+from vacancy.settings_json import JsonEndpoints
 from vacancy.settings_sections import (
     AppriseSettings,
     DeliverySettings,
@@ -61,6 +62,10 @@ class Settings(Section):
     web: WebSettings = WebSettings()
     soc: SocSettings = SocSettings()
     resy: ResySettings = ResySettings()
+    # Its name in Python is another: pydantic's own `json` is in the way.
+    json_endpoints: JsonEndpoints = Field(
+        default=(), alias="json", description="JSON endpoints to watch, each in a table of its own: `[[json]]`."
+    )
     email: EmailSettings = EmailSettings()
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
@@ -75,6 +80,8 @@ class Settings(Section):
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
+    """Of a member of a list of tables, such as `json[].url`, `env` is empty: the list has a variable, as a whole."""
+
     name: str
     env: str
     type: str
@@ -91,22 +98,36 @@ _WORDS: Final[Mapping[object, str]] = MappingProxyType(
 def _type_word(annotation: object) -> str:
     if annotation in _WORDS:
         return _WORDS[annotation]
+    if _tables_in(annotation):
+        return "list of tables"
     arguments = get_args(annotation)
     if get_origin(annotation) is Literal:
         return ", ".join(arguments)
     if SecretStr in arguments:
-        return "secret"
+        return "table of secrets" if get_origin(annotation) is dict else "secret"
     inner = _type_word(arguments[0])
     return f"list of {inner}" if get_origin(annotation) is tuple else inner
 
 
+def _is_table(annotation: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _tables_in(annotation: object) -> type[BaseModel] | None:
+    """What the members are of a list of tables."""
+    member = get_args(annotation)[0] if get_origin(annotation) is tuple else None
+    return member if _is_table(member) else None
+
+
 def _fields(model: type[BaseModel] = Settings, path: tuple[str, ...] = ()) -> Iterator[tuple[str, FieldInfo]]:
     for name, info in model.model_fields.items():
-        annotation = info.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        name, annotation = info.alias or name, info.annotation
+        if _is_table(annotation):
             yield from _fields(annotation, (*path, name))
-        else:
-            yield ".".join((*path, name)), info
+            continue
+        yield ".".join((*path, name)), info
+        if members := _tables_in(annotation):
+            yield from _fields(members, (*path, f"{name}[]"))
 
 
 def env_name(name: str) -> str:
@@ -117,14 +138,19 @@ def table() -> list[SettingRow]:
     rows = []
     for name, info in _fields():
         word = _type_word(info.annotation)
-        default = "" if info.default is None else json.dumps(info.default)
-        rows.append(SettingRow(name, env_name(name), word, default, info.description or "", word == "secret"))
+        default = (
+            ""
+            if info.default is None or info.is_required()
+            else json.dumps(info.get_default(call_default_factory=True, validated_data={}))
+        )
+        env = "" if "[]" in name else env_name(name)
+        rows.append(SettingRow(name, env, word, default, info.description or "", word == "secret"))
     return rows
 
 
 def masked(settings: Settings) -> dict[str, Any]:
     """What is in force, fit to be shown: secrets and the database's password are stars."""
-    shown: dict[str, Any] = settings.model_dump(mode="json")
+    shown: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
     scheme, _, rest = settings.database_url.partition("://")
     user, at, place = rest.rpartition("@")
     place, query, _ = place.partition("?")
@@ -132,6 +158,9 @@ def masked(settings: Settings) -> dict[str, Any]:
         user = user.partition(":")[0] + (":***" if ":" in user else "")
     if scheme != "sqlite":
         shown["database_url"] = f"{scheme}://{user}{at}{place}{'?***' if query else ''}"
+    for endpoint in shown["json"]:
+        address, mark, _ = endpoint["url"].partition("?")
+        endpoint["url"] = f"{address}?***" if mark else address
     return shown
 
 
@@ -145,17 +174,21 @@ default below. In the file, `soc.terms` is `terms` under `[soc]`. In the environ
 between its members, and an empty variable counts as absent. A secret may also stand in a file of its own, named by
 the same variable with `_FILE` added (`VACANCY_SECRET_KEY_FILE`). An unknown name, in either place, stops the start.
 
+`json[].url` is `url` in each table under `[[json]]`. In the environment all of these tables are one JSON array of
+objects, in `VACANCY_JSON`, which replaces those of the file.
+
 | setting | environment | type | default | what it is |
 |---|---|---|---|---|
 """
 
 
 def render_docs() -> str:
-    lines = [
-        f"| `{row.name}` | `{row.env}` | {row.type} | {f'`{row.default}`' if row.default else ''} | {row.help} |"
-        for row in table()
-    ]
+    lines = [f"| `{row.name}` | {_code(row.env)} | {row.type} | {_code(row.default)} | {row.help} |" for row in table()]
     return _INTRODUCTION + "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
 
 
 class _Environment(EnvSettingsSource):
@@ -201,18 +234,20 @@ class _Layer:
         return f"{self.place}: {f'[{path[0]}] {path[1]}' if len(path) > 1 else name}"
 
 
-def _closest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return f"did you mean {close[0]}?" if close else "`vacancy settings` prints all names"
+def _closest(name: str, known: list[str], prefix: str = "") -> str:
+    """What all names begin with makes none of them like another."""
+    rest = [each.removeprefix(prefix) for each in known]
+    close = difflib.get_close_matches(name.removeprefix(prefix), rest, n=1, cutoff=0.7)
+    return f"did you mean {prefix}{close[0]}?" if close else "`vacancy settings` prints all names"
 
 
 def _environment(environ: Mapping[str, str], problems: list[str]) -> _Layer:
     rows = table()
     files = {f"{row.env}_FILE": row for row in rows if row.secret}
-    known = [CONFIG_ENV, *(row.env for row in rows), *files]
+    known = [CONFIG_ENV, *(row.env for row in rows if row.env), *files]
     ours = {name.upper(): value for name, value in environ.items() if name.upper().startswith(PREFIX)}
     unknown = sorted(set(ours) - set(known))
-    problems += [f"{name}: there is no such setting; {_closest(name, known)}" for name in unknown]
+    problems += [f"{name}: there is no such setting; {_closest(name, known, PREFIX)}" for name in unknown]
     values = {row.env: ours[row.env] for row in rows if ours.get(row.env)}
     origins: dict[str, str] = {}
     for name, row in files.items():
@@ -223,7 +258,19 @@ def _environment(environ: Mapping[str, str], problems: list[str]) -> _Layer:
             problems.append(f"{name}: {row.env} is given as well; keep one of the two")
         elif (text := _secret_file(name, ours[name], problems)) is not None:
             values[row.env] = text
-    return _Layer(_Environment(values)(), "environment", origins)
+    return _Layer({**_Environment(values)(), **_tables(rows, values)}, "environment", origins)
+
+
+def _tables(rows: list[SettingRow], values: Mapping[str, str]) -> dict[str, Any]:
+    """Lists of tables: what is no JSON is handed on as it is, for the model to say what it wants."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        if row.type == "list of tables" and row.env in values:
+            try:
+                found[row.name] = json.loads(values[row.env])
+            except ValueError:
+                found[row.name] = values[row.env]
+    return found
 
 
 def _secret_file(name: str, path: str, problems: list[str]) -> str | None:
@@ -266,6 +313,8 @@ def _merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _line(error: Mapping[str, Any], layers: list[_Layer]) -> str:
+    if len(error["loc"]) > 1 and isinstance(error["loc"][1], int) and _is_list_of_tables(error["loc"][0]):
+        return _line_in_table(error, layers)
     path = tuple(str(step) for step in error["loc"][:2] if isinstance(step, str))
     # What was not given at all is asked for where its section was begun.
     nearest = (layer for depth in (path, path[:1]) for layer in layers if layer.has(depth))
@@ -273,6 +322,8 @@ def _line(error: Mapping[str, Any], layers: list[_Layer]) -> str:
     rows = {row.name: row for row in table()}
     if error["type"] == "extra_forbidden":
         return f"{where}: there is no such setting; {_closest(name, [*rows, *Settings.model_fields])}"
+    if error["type"] == "tuple_type" and rows[name].type == "list of tables":
+        return f"{where}: must be a list of tables, each written [[{name}]], or a JSON array of objects"
     if error["type"] == "model_type":
         return f"{where}: must be a table, written [{name}] with its settings below it"
     problem = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
@@ -280,6 +331,31 @@ def _line(error: Mapping[str, Any], layers: list[_Layer]) -> str:
     # An address may carry a password, and a secret is one.
     hidden = name not in rows or rows[name].secret or name.endswith("_url")
     return f"{where}: {problem}" + (f", not {error['input']!r}" if shown and not hidden else "")
+
+
+def _is_list_of_tables(name: object) -> bool:
+    return any(row.name == name and row.type == "list of tables" for row in table())
+
+
+def _line_in_table(error: Mapping[str, Any], layers: list[_Layer]) -> str:
+    """It is told by its name, if it has one that can be told."""
+    section, number, *steps = error["loc"]
+    layer = next(layer for layer in layers if layer.has((section,)))
+    given = layer.values[section][number]
+    name = given.get("name") if isinstance(given, Mapping) else None
+    called = name if isinstance(name, str) and name.isprintable() and 0 < len(name) <= 64 else f"number {number + 1}"
+    member = ".".join(str(step) for step in steps)
+    where = layer.where((section,)) if layer.place == "environment" else f"{layer.place}: [[{section}]]"
+    where = f"{where} {called}" + (f": {member}" if member else "")
+    if error["type"] == "extra_forbidden":
+        members = [row.name.partition("[].")[2] for row in table() if row.name.startswith(f"{section}[].")]
+        return f"{where}: there is no such setting; {_closest(member, members)}"
+    if error["type"] == "missing":
+        return f"{where}: is needed"
+    if error["type"] == "model_type":
+        return f"{where}: must be a table"
+    problem = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    return f"{where}: {problem}"
 
 
 def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object] = NOTHING) -> Settings:

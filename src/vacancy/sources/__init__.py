@@ -23,6 +23,7 @@ class Line:
 SOURCES: Final = (
     Line("soc", lambda settings: settings.soc.enabled and bool(settings.soc.terms), "soc"),
     Line("resy", lambda settings: settings.resy.enabled, "resy"),
+    Line("json", lambda settings: bool(settings.json_endpoints), "json_endpoint"),
 )
 
 

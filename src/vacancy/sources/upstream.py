@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from vacancy.model.availability import Failed, Trouble
-from vacancy.net.client import Client, NetTrouble, Reach, Response
+from vacancy.net.client import NO_HEADERS, Client, NetTrouble, Reach, Response
 from vacancy.net.headers import retry_after_s
 
 _JSON: Final = "application/json"
@@ -34,21 +34,31 @@ _LOGINS: Final = ("login", "signin", "sign-in")
 
 
 async def fetch(
-    client: Client, url: str, *, reach: Reach, timeout_s: float, max_bytes: int, connect_timeout_s: float = 5
+    client: Client,
+    url: str,
+    *,
+    reach: Reach,
+    timeout_s: float,
+    max_bytes: int,
+    connect_timeout_s: float = 5,
+    headers: Mapping[str, str] = NO_HEADERS,
+    secrets: Sequence[str] = (),
+    any_json: bool = False,
 ) -> Response | Failed:
-    """A 200 with a JSON content type, or what is wrong. Whether the body can be read is the caller's to find out."""
+    """A 200 with a JSON content type, or what is wrong. Whether the body can be read is the caller's to find out.
+    `any_json` takes types such as application/geo+json as well."""
     try:
         response = await client.get(
             url,
             reach=reach,
             timeout_s=timeout_s,
-            connect_timeout_s=connect_timeout_s,
+            connect_timeout_s=min(connect_timeout_s, timeout_s),
             max_bytes=max_bytes,
-            headers=_HEADERS,
+            headers={**_HEADERS, **headers},
         )
     except NetTrouble as trouble:
         return _unreached(trouble)
-    return response if _is_json(response) else _failed(response)
+    return response if _is_json(response, any_json=any_json) else _failed(response, secrets)
 
 
 async def post(
@@ -84,8 +94,10 @@ def _unreached(trouble: NetTrouble) -> Failed:
     return Failed(_NET[trouble.kind], _one_line(str(trouble)))
 
 
-def _is_json(response: Response) -> bool:
-    return response.status == 200 and _content_type(response) == _JSON
+def _is_json(response: Response, *, any_json: bool = False) -> bool:
+    said = _content_type(response)
+    is_named = any_json and said.startswith("application/") and said.endswith("+json")
+    return response.status == 200 and (said == _JSON or is_named)
 
 
 def _failed(response: Response, secrets: Sequence[str] = ()) -> Failed:
