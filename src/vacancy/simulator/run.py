@@ -10,6 +10,8 @@ from typing import Final
 from vacancy.clock import SystemClock
 from vacancy.simulator.server import Simulator
 
+# A board has a few dozen things, a campus thousands.
+_FEWER: Final = 10
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -34,6 +36,7 @@ async def serve_simulator(
         openings_per_minute=openings_per_minute,
         closings_per_minute=closings_per_minute,
         table_changes_per_minute=openings_per_minute + closings_per_minute,
+        board_changes_per_minute=openings_per_minute / _FEWER + closings_per_minute / _FEWER,
     )
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -58,7 +61,8 @@ def greeting(simulator: Simulator, term: str, campus: str) -> list[str]:
     return [
         f"Schedule of Classes: {simulator.base_url}/openSections.json?{where}",
         f"Tables: {simulator.resy_url}/3/venuesearch/search",
-        f"Control: {control} and {control}/resy",
+        f"JSON: {' '.join(f'{simulator.json_url}/{name}' for name in simulator.json.boards.every)}",
+        f"Control: {control}, {control}/resy and {control}/json",
         f"Try: curl -X POST {control}/faults -d '{partial}'",
         f"Try: curl -X POST {control}/faults -d '{limited}'",
         f"Clear: curl -X DELETE {control}/faults",

@@ -14,6 +14,7 @@ from vacancy.clock import Clock
 from vacancy.simulator.churn import Churn, Rates
 from vacancy.simulator.control import Control, explain_errors
 from vacancy.simulator.errors import SimulatorError
+from vacancy.simulator.json_api import JsonApi
 from vacancy.simulator.resy import Resy
 from vacancy.simulator.soc import Soc
 from vacancy.simulator.state import State
@@ -37,11 +38,14 @@ class Simulator:
         openings_per_minute: float = 0.0,
         closings_per_minute: float = 0.0,
         table_changes_per_minute: float = 0.0,
+        board_changes_per_minute: float = 0.0,
     ) -> None:
         rates = Rates(openings_per_minute, closings_per_minute)
         self._state = State(clock, seed, scale, terms, campuses, rates)
-        half = table_changes_per_minute / 2
-        self.resy = Resy(clock, self._state.traffic, seed, scale, Rates(half, half))
+        traffic, half = self._state.traffic, table_changes_per_minute / 2
+        self.resy = Resy(clock, traffic, seed, scale, Rates(half, half))
+        half = board_changes_per_minute / 2
+        self.json = JsonApi(clock, traffic, seed, Rates(half, half))
         self._runner: web.AppRunner | None = None
         self._churning: list[asyncio.Task[None]] = []
         self._origin = ""
@@ -49,7 +53,8 @@ class Simulator:
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         _require_loopback(host)
         app = web.Application(client_max_size=MAX_CONTROL_BODY, middlewares=[explain_errors])
-        app.add_routes([*Soc(self._state).routes(), *self.resy.routes(), *Control(self._state).routes()])
+        app.add_routes([*Soc(self._state).routes(), *self.resy.routes(), *self.json.routes()])
+        app.add_routes(Control(self._state).routes())
         # Cancelling handlers of clients that left is what ends a hanging request.
         runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
@@ -61,7 +66,7 @@ class Simulator:
             raise
         name = f"[{host}]" if ":" in host else host
         self._origin = f"http://{name}:{runner.addresses[0][1]}"
-        for churn in (self._state.churn, self.resy.churn):
+        for churn in (self._state.churn, self.resy.churn, self.json.churn):
             self._churning.append(asyncio.create_task(churn.run(), name="simulator-churn"))
 
     async def stop(self) -> None:
@@ -84,6 +89,11 @@ class Simulator:
     def resy_url(self) -> str:
         """What `resy.base_url` is set to."""
         return f"{self._started_origin()}/resy"
+
+    @property
+    def json_url(self) -> str:
+        """With the name of a board below it: what the `url` of an endpoint is set to."""
+        return f"{self._started_origin()}/json"
 
     @property
     def control_url(self) -> str:
@@ -111,6 +121,7 @@ class Simulator:
     def clear_faults(self) -> None:
         self._state.faults.clear()
         self.resy.faults.clear()
+        self.json.faults.clear()
 
     def _started_origin(self) -> str:
         if not self._origin:
