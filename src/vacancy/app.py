@@ -157,11 +157,16 @@ class Engine:
         self.store.close()
 
 
+def make_client(settings: Settings, clock: Clock) -> Client:
+    """It says who asks, wherever it asks."""
+    return Client(clock, user_agent=f"vacancy/{__version__} (+{settings.base_url})")
+
+
 @asynccontextmanager
 async def engine(settings: Settings) -> AsyncIterator[Engine]:
     clock, dice, metrics = SystemClock(), Dice(), Metrics()
     store = open_store(settings, clock)
-    client = Client(clock, user_agent=f"vacancy/{__version__} (+{settings.base_url})")
+    client = make_client(settings, clock)
     lists, references = build_sources(settings, client, store)
     poller = Poller(store, lists, references, clock, dice, metrics)
     # A target that is asked seldom because little happens there is not late by that.

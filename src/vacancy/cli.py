@@ -25,7 +25,9 @@ subscriptions = typer.Typer(
     help="Who waits for what: how many, all of them out or in, one contact away.", no_args_is_help=True
 )
 db = typer.Typer(help="The database: bring it up to date, check it, back it up.", no_args_is_help=True)
+check = typer.Typer(help="What a source would see this moment, and why; nothing is written.", no_args_is_help=True)
 app.add_typer(targets, name="targets")
+app.add_typer(check, name="check")
 app.add_typer(events, name="events")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(db, name="db")
@@ -161,6 +163,16 @@ _target_verb("resume", "Ask a paused target again, at once.")
 _target_verb("poll", "Ask this target at once, whatever its schedule says.")
 _target_verb("rebaseline", "Start over: the next like answers are a new baseline that tells nobody.")
 _target_verb("release", "Believe the answer that is held back, now.")
+
+
+@check.command("json")
+def check_json(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The `name` of one of the [[json]] tables.")],
+    json: Json = False,
+) -> None:
+    """Ask a JSON endpoint once: its items, which are open and by which part of the rule, and what is wrong."""
+    call("check", "check_json", context, name, json=json)
 
 
 @subscriptions.command("list")
