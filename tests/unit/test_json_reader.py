@@ -85,7 +85,7 @@ def test_a_key_that_is_not_there_refuses_the_whole() -> None:
 
 
 def test_the_same_key_twice_must_be_in_the_same_state() -> None:
-    twice = {"list": [{"id": 1, "seats": 1}, {"id": "1", "seats": 9}]}
+    twice: dict[str, Any] = {"list": [{"id": 1, "seats": 1}, {"id": "1", "seats": 9}]}
     assert [entry.key for entry in taken(twice)] == ["1"]
     twice["list"][1]["seats"] = 0
     assert refused(twice) == "item 2 of 2: '1' was listed before, in another state"
@@ -128,7 +128,7 @@ def test_nothing_listed_is_an_answer_of_no_entries() -> None:
 def test_the_question_is_all_that_shapes_an_answer_and_no_secret() -> None:
     same = plan(headers={"X-Key": "one"})
     assert same.question() == plan(headers={"x-key": "two"}, interval_s=99, open_when="seats  >  0").question()
-    others = [
+    others: list[dict[str, Any]] = [
         {}, {"url": "https://shop.example/"}, {"items": "$[*]"}, {"key": "no"}, {"label": "x"}, {"link": "x"},
         {"group": "x"}, {"open_when": "seats > 1"}, {"open_when": None}, {"headers": {"X-Other": "one"}},
     ]  # fmt: skip

@@ -91,7 +91,7 @@ def by_hand(rule: Any, item: Any) -> bool:
     return isinstance(rule, Exists) or leaf_by_hand(rule, value)
 
 
-def led_to(item: Any, path: tuple[str | int, ...]) -> Any:
+def led_to(item: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         if not isinstance(item, dict if isinstance(step, str) else list):
             raise KeyError(step)
