@@ -229,3 +229,13 @@ def test_topics_are_an_item_or_all_of_it(store: Store) -> None:
         assert not any(source.is_item_key(text) for text in ("", " a", "a\n", "x" * 201))
 
     watching(store, TICKETS, story)
+
+
+def test_a_long_list_is_read_as_a_short_one(sqlite_store: Store) -> None:
+    async def story(watch: Watch) -> None:
+        names = [f"name {number:05d}" for number in range(8000)]
+        watch.board.open(*names)
+        await watch.baseline()
+        assert watch.open_now() > set(names)
+
+    watching(sqlite_store, NAMES, story)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vacancy.sources.json_paths import Items, PathError, read_member
@@ -55,6 +55,7 @@ def rules(paths: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+@settings(deadline=None)
 @given(rules(STEPS))
 def test_what_is_written_is_read_back_as_the_same_rule(rule: Rule) -> None:
     text = shown(rule)
@@ -122,6 +123,7 @@ def alike(value: Any, literal: Any) -> bool:
     return kind(value) == kind(literal) and value == literal
 
 
+@settings(deadline=None)
 @given(rules(SIMPLE), ITEMS)
 def test_a_rule_comes_to_what_python_comes_to(rule: Rule, item: Any) -> None:
     try:

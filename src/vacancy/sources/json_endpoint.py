@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha1, sha256
@@ -23,6 +24,8 @@ from vacancy.store.engine import Store, Tx
 
 NAME: Final = "json"
 _MAX_BYTES: Final = 4 * 1024 * 1024
+# A larger one would keep everybody else waiting; nearly all of the work lets others in between.
+_READ_AT_ONCE: Final = 65_536
 _LONGEST_BUDGET: Final = 64
 
 
@@ -52,8 +55,9 @@ class JsonEndpoint:
         mark = sha256(body).digest()
         if mark == last_mark:
             return Unchanged()
-        entries = read(self._plan, body)
-        return entries if isinstance(entries, Failed) else _complete(self._plan, entries, mark)
+        if len(body) <= _READ_AT_ONCE:
+            return _outcome(self._plan, body, mark)
+        return await asyncio.to_thread(_outcome, self._plan, body, mark)
 
     def is_item_key(self, text: str) -> bool:
         return json_topics.is_item_key(text)
@@ -100,6 +104,11 @@ def budget_of(host: str) -> str:
     return (
         named if len(named) <= _LONGEST_BUDGET else f"{NAME}:{sha1(host.encode(), usedforsecurity=False).hexdigest()}"
     )
+
+
+def _outcome(plan: Plan, body: bytes, mark: bytes) -> Complete | Failed:
+    entries = read(plan, body)
+    return entries if isinstance(entries, Failed) else _complete(plan, entries, mark)
 
 
 def _complete(plan: Plan, entries: Sequence[Entry], mark: bytes) -> Complete:

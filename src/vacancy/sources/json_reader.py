@@ -113,8 +113,11 @@ def _text(value: object) -> str | None:
 def _words(item: Any, path: Steps | None, longest: int) -> str | None:
     """What only adorns is taken where it can be."""
     text = None if path is None else _text(walk(item, path))
-    words = " ".join("".join(mark if mark.isprintable() else " " for mark in text).split()) if text else ""
-    return words[:longest].rstrip() or None
+    if not text:
+        return None
+    if not text.isprintable():
+        text = "".join(mark if mark.isprintable() else " " for mark in text)
+    return " ".join(text.split())[:longest].rstrip() or None
 
 
 def _link(plan: Plan, item: Any) -> str | None:
@@ -122,13 +125,13 @@ def _link(plan: Plan, item: Any) -> str | None:
     text = None if plan.link is None else walk(item, plan.link)
     if not isinstance(text, str) or not text.strip():
         return None
+    link = text.strip()
     try:
-        given = urlsplit(text.strip())
-        link = urljoin(plan.url, text.strip())
         parts = urlsplit(link)
+        if not parts.scheme:
+            link = urljoin(plan.url, link)
+            parts = urlsplit(link)
     except ValueError:
-        return None
-    if given.scheme and not given.netloc:
         return None
     is_fit = link.isascii() and link.isprintable() and " " not in link and len(link) <= _LONGEST_LINK
     return link if is_fit and parts.scheme in ("http", "https") and parts.hostname else None
