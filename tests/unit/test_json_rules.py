@@ -202,6 +202,20 @@ def test_the_parts_that_settled_it_are_named() -> None:
     assert explain(Exists(("waiting",)), {}) == "exists waiting is false"
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "holds"),
+    [
+        ("@ == 1", 1, True), ("@ == 1", 1.0, True), ("@ == 1", True, False), ("@ == true", 1, False),
+        ("@ == true", True, True), ("@ == true", "true", False), ("@ == 0", False, False), ("@ == null", None, True),
+        ("@ == null", 0, False), ('@ == ""', None, False), ("@ != 1", "1", True), ("@ in [0, 1]", False, False),
+        ("@ in [false]", 0, False), ("@ == 1", [1], False), ("@ < 1", None, False), ("@ >= 1", 1.0, True),
+        ('@ > "a"', "b", True), ('@ == "a"', {"a": 1}, False), ("exists @", None, True), ("not @ == 1", 2, True),
+    ],
+)  # fmt: skip
+def test_values_are_the_same_as_json_has_it(text: str, value: Any, *, holds: bool) -> None:
+    assert decide(parse(text), value).is_open is holds
+
+
 def test_what_the_left_side_settled_is_not_looked_at() -> None:
     assert not decide(parse("exists seats and seats > 0"), {}).is_open
     assert decide(parse("not exists seats or seats > 0"), {}).is_open
