@@ -138,14 +138,16 @@ def table() -> list[SettingRow]:
     rows = []
     for name, info in _fields():
         word = _type_word(info.annotation)
-        default = (
-            ""
-            if info.default is None or info.is_required()
-            else json.dumps(info.get_default(call_default_factory=True, validated_data={}))
-        )
         env = "" if "[]" in name else env_name(name)
-        rows.append(SettingRow(name, env, word, default, info.description or "", word == "secret"))
+        rows.append(SettingRow(name, env, word, _default(info), info.description or "", word == "secret"))
     return rows
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return ""
+    value = info.get_default(call_default_factory=True, validated_data={})
+    return "" if value is None else json.dumps(value)
 
 
 def masked(settings: Settings) -> dict[str, Any]:

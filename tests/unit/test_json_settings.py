@@ -124,7 +124,7 @@ def test_paths_and_rules_that_are_none_stop_the_start_with_a_line_each() -> None
 def test_headers_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
     held = tmp_path / "headers"
     held.write_text("Authorization: Bearer hunter2\n\nX-Key:  a:b \n", "utf-8")
-    (shop,) = endpoints({**SHOP, "headers": {"X-Other": "x"}, "headers_file": str(held)})
+    (shop,) = endpoints({**SHOP, "headers": {"x-other": "x"}, "headers_file": str(held)})
     assert make_plan(shop).headers == {"X-Other": "x", "Authorization": "Bearer hunter2", "X-Key": "a:b"}
 
 
@@ -146,6 +146,13 @@ def test_a_file_of_headers_that_is_none(tmp_path: Path, text: str | None, said: 
         make_plan(shop)
     assert said in str(wrong.value)
     assert "hunter2" not in str(wrong.value)
+
+
+def test_what_an_endpoint_must_not_repeat_is_its_headers_and_its_query() -> None:
+    (shop,) = endpoints({**SHOP, "url": "https://shop.example/?key=k", "headers": {"accept": "application/ld+json"}})
+    assert make_plan(shop).secrets == ("application/ld+json", "key=k")
+    assert list(make_plan(shop).headers) == ["Accept"]
+    assert make_plan(endpoints(SHOP)[0]).secrets == ()
 
 
 def test_no_secret_is_shown() -> None:

@@ -42,10 +42,9 @@ class Simulator:
     ) -> None:
         rates = Rates(openings_per_minute, closings_per_minute)
         self._state = State(clock, seed, scale, terms, campuses, rates)
-        traffic, half = self._state.traffic, table_changes_per_minute / 2
-        self.resy = Resy(clock, traffic, seed, scale, Rates(half, half))
-        half = board_changes_per_minute / 2
-        self.json = JsonApi(clock, traffic, seed, Rates(half, half))
+        traffic = self._state.traffic
+        self.resy = Resy(clock, traffic, seed, scale, _both_ways(table_changes_per_minute))
+        self.json = JsonApi(clock, traffic, seed, _both_ways(board_changes_per_minute))
         self._runner: web.AppRunner | None = None
         self._churning: list[asyncio.Task[None]] = []
         self._origin = ""
@@ -127,6 +126,10 @@ class Simulator:
         if not self._origin:
             raise SimulatorError("the simulator has not been started")
         return self._origin
+
+
+def _both_ways(changes_per_minute: float) -> Rates:
+    return Rates(changes_per_minute / 2, changes_per_minute / 2)
 
 
 def _require_loopback(host: str) -> None:

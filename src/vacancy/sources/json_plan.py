@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha1
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -38,7 +39,8 @@ class Plan:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        return tuple(self.headers.values())
+        """What is not repeated if the endpoint does. A query may hold a key, too."""
+        return tuple(filter(None, (*self.headers.values(), urlsplit(self.url).query)))
 
     def question(self) -> str:
         """A hash of all that shapes the answer. Of headers the names alone: values are secrets, and are renewed."""
@@ -63,8 +65,10 @@ def make_plan(settings: JsonSettings) -> Plan:
     items, key = read("items", Items, settings.items), read("key", read_member, settings.key)
     label, link = read("label", read_member, settings.label), read("link", read_member, settings.link)
     group, rule = read("group", read_member, settings.group), read("open_when", parse, settings.open_when)
-    headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-    headers |= _headers_in(settings, headers, problems)
+    given = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    given |= _headers_in(settings, given, problems)
+    # In one spelling, so that an `accept` takes the place of our own.
+    headers = {name.title(): value for name, value in given.items()}
     if problems or items is None or key is None:
         raise SettingsError("\n".join(problems))
     return Plan(
