@@ -10,7 +10,7 @@ from sqlalchemy import select
 from tests.support.clock import ManualClock
 from tests.support.lists import Hand, Lists
 from vacancy.model.availability import Complete, Item, Partial, Policy
-from vacancy.pipeline.settle import Came
+from vacancy.pipeline.settle import Came, open_by_hand
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import availability, open_events
 
@@ -197,6 +197,14 @@ def test_a_table_in_two_overlapping_buckets_is_told_of_once(store: Store, clock:
     assert told(hand) == ["carbone 21"]
     openings = select(availability.c.target_id).where(availability.c.item_key == "carbone 21")
     assert len(store.read_now(lambda tx: tx.execute(openings).all())) == 2
+
+
+def test_a_table_opened_by_hand_keeps_its_words_and_its_venue(settled: Hand, store: Store, source: Lists) -> None:
+    hear(settled, tables("carbone 20", partySizes=[2]), tables())
+    (target_id,) = store.read_now(lambda tx: tx.execute(select(availability.c.target_id).distinct()).scalars().all())
+    store.write_now(open_by_hand, source, target_id, "carbone 20", "by hand")
+    query = select(availability.c.payload, availability.c.group_key).where(availability.c.item_key == "carbone 20")
+    assert store.read_now(lambda tx: tx.execute(query).one()) == ({"venueId": "carbone", "partySizes": [2]}, "carbone")
 
 
 def test_targets_with_edges_are_asked_sooner_and_quiet_ones_later(settled: Hand, clock: ManualClock) -> None:

@@ -54,7 +54,8 @@ _REOPEN: Final = Prepared(
         missed_polls=0,
         episode=bindparam("number"),
         group_key=bindparam("belongs_to"),
-        payload=bindparam("says"),
+        # Who opens by hand knows no words: those of the last time stay.
+        payload=func.coalesce(bindparam("says", type_=availability.c.payload.type), availability.c.payload),
     )
 )
 _CLOSE: Final = Prepared(
