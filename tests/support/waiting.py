@@ -17,7 +17,7 @@ from vacancy.pipeline.fanout import fan_out_some
 from vacancy.store import notifications, openings, queue, targets
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
-from vacancy.store.queue_results import Aftermath, Tries, ask_full, leads_of, write_down
+from vacancy.store.queue_results import Aftermath, Tries, leads_of, write_down
 from vacancy.store.schema import open_event_notifications, open_events, subscription_events, subscriptions
 from vacancy.subscriptions import manage, verification
 from vacancy.subscriptions.contacts import read_contact
@@ -125,7 +125,7 @@ def _take(tx: Tx, notification_id: int) -> Due | None:
 def _end(tx: Tx, done: Finished) -> Aftermath:
     """As an errand does it."""
     stills = openings.ask_still(tx, leads_of([done]))()
-    return write_down(tx, tx.now(), _WORKER, [done], Tries(), stills).settle(tx, tx.now(), ask_full(tx, [done]))
+    return write_down(tx, tx.now(), _WORKER, [done], Tries(), stills).settle(tx, tx.now())
 
 
 def _verify(tx: Tx, desk: Desk, subscription_id: int) -> None:

@@ -6,7 +6,7 @@ Taking is judging: a row is locked in the transaction that saw it open, wanted a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -63,48 +63,53 @@ def run_errand(tx: Tx, errand: Errand, rules: Rules, tries: Tries) -> Taken:
         now = tx.now()
         stills = told()
         written = queue_results.write_down(tx, now, errand.worker, errand.done, tries, stills)
-        full = queue_results.ask_full(tx, errand.done)
         if errand.room <= 0:
-            return Taken(aftermath=written.settle(tx, now, full))
-        return _take(tx, errand, rules, tries, now, stills, full, written)
+            return Taken(aftermath=written.settle(tx, now))
+        return _exchange(tx, errand, rules, tries, now, stills, written)
+
+
+def _exchange(
+    tx: Tx, errand: Errand, rules: Rules, tries: Tries, now: datetime, stills: dict[int, Still | None],
+    written: Written,
+) -> Taken:  # fmt: skip
+    """What ended for what may go. Everything is asked before the first answer is looked at, as if nobody had to pause
+    because of what ended: almost nobody has."""
+    stopped = sending.ask_why(tx)
+    looked = queue.ask_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
+    aftermath = written.settle(tx, now)
+    if stopped() is not None:
+        return Taken(found_nothing=True, stopped=True, aftermath=aftermath)
+    rows = looked()
+    if aftermath.paused or (not rows and queue.notice_resets(tx, errand.channel)):
+        rows = queue.find_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
+    if not rows:
+        return Taken(found_nothing=True, next_due_at=queue.next_due_at(tx, errand.channel), aftermath=aftermath)
+    stills |= openings.ask_still(tx, _leads(rows) - stills.keys())()
+    wanted = _wanted(tx, rows, stills, errand)
+    return _take(tx, errand, now, _decide(rows, wanted, errand, rules, now), wanted, aftermath)
 
 
 def _take(
-    tx: Tx, errand: Errand, rules: Rules, tries: Tries, now: datetime, stills: dict[int, Still | None],
-    full: Callable[[], list[tuple[int, str]]], written: Written,
+    tx: Tx, errand: Errand, now: datetime, decided: Sequence[tuple[Due, Decision]],
+    wanted: Mapping[int, Still | None], aftermath: Aftermath,
 ) -> Taken:  # fmt: skip
-    """Everything is asked before the first answer is looked at, as if nobody had to pause: almost nobody has."""
-    stopped = sending.ask_why(tx)
-    looked = queue.ask_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
-    aftermath = written.settle(tx, now, full)
-    if stopped() is not None:
-        return Taken(found_nothing=True, stopped=True, aftermath=aftermath)
-    rows = looked() if not aftermath.paused else _due(tx, errand, tries, now)
-    if not rows and queue.notice_resets(tx, errand.channel):
-        rows = _due(tx, errand, tries, now)
-    if not rows:
-        return Taken(found_nothing=True, next_due_at=queue.next_due_at(tx, errand.channel), aftermath=aftermath)
-    leads = {row.open_event_id for row in rows if row.open_event_id is not None}
-    stills |= openings.ask_still(tx, leads - stills.keys())()
-    wanted = _wanted(tx, rows, stills, errand)
-    decided = _decide(rows, wanted, errand, rules, now)
-    taken = [(row, decision) for row, decision in decided if isinstance(decision, Go)]
+    taken = [row for row, decision in decided if isinstance(decision, Go)]
     drops = [(row, decision) for row, decision in decided if isinstance(decision, Drop)]
     queue.put_off(tx, [(row, decision) for row, decision in decided if isinstance(decision, Wait)])
     queue.drop(tx, drops)
-    queue.lock(tx, now, errand.worker, [row for row, _ in taken])
-    for lead in {row.open_event_id for row, _ in taken if row.open_event_id is not None} - errand.known.keys():
+    queue.lock(tx, now, errand.worker, taken)
+    for lead in _leads(taken) - errand.known.keys():
         errand.known[lead] = openings.facts_of(tx, lead)
     return Taken(
-        [InHand(row, wanted.get(row.notification_id), _is_last(row)) for row, _ in taken],
-        looked_at=len(rows),
+        [InHand(row, wanted.get(row.notification_id), _is_last(row)) for row in taken],
+        looked_at=len(decided),
         aftermath=_with_skipped(aftermath, drops),
-        dropped=Counter(drop.status for _, drop in drops),
+        dropped=Counter([drop.status for _, drop in drops]),
     )
 
 
-def _due(tx: Tx, errand: Errand, tries: Tries, now: datetime) -> list[Due]:
-    return queue.find_due(tx, now, errand.channel, errand.worker, errand.room, tries.lock_ttl_s)
+def _leads(rows: Sequence[Due]) -> set[int]:
+    return {row.open_event_id for row in rows if row.open_event_id is not None}
 
 
 def clear_up(tx: Tx, desk: Desk, aftermath: Aftermath) -> None:

@@ -117,9 +117,10 @@ class Written:
 
     lost: tuple[tuple[Due, Dead], ...]
     note: Callable[[], None]
+    full: Callable[[], list[tuple[int, str]]]  # (subscription, hash) of those who have had as many as wished for
 
-    def settle(self, tx: Tx, now: datetime, full: Callable[[], list[tuple[int, str]]]) -> Aftermath:
-        whom = full()
+    def settle(self, tx: Tx, now: datetime) -> Aftermath:
+        whom = self.full()
         self.note()
         return Aftermath(pause(tx, now, whom), self.lost)
 
@@ -140,7 +141,7 @@ def write_down(
             taken.append((each.due, outcome))
         elif _give_up(tx, now, worker, each.due, outcome, tries) and isinstance(outcome, Dead) and outcome.contact_is:
             lost.append((each.due, outcome))
-    return Written(tuple(lost), _take_note(tx, now, taken, stills))
+    return Written(tuple(lost), _take_note(tx, now, taken, stills), _ask_full(tx, done))
 
 
 def _by_subscription(each: Finished) -> int:
@@ -252,7 +253,7 @@ def _blank_the_ended(tx: Tx, rows: Sequence[Due]) -> None:
     tx.post(_BLANK, [{"who": row.subscription_id} for row in rows if row.kind == Kind.NOTICE])
 
 
-def ask_full(tx: Tx, done: Sequence[Finished]) -> Callable[[], list[tuple[int, str]]]:
+def _ask_full(tx: Tx, done: Sequence[Finished]) -> Callable[[], list[tuple[int, str]]]:
     """(subscription, hash) of those who have had as many as wished for; not while one is under way that may fail."""
     whom = [each.due.subscription_id for each in done if isinstance(each.outcome, Sent) and each.due.kind == Kind.ALERT]
     asked = [tx.ask(_THE_FULL, _filled_up(whom[at : at + _AT_ONCE])) for at in range(0, len(whom), _AT_ONCE)]
