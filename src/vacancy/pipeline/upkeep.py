@@ -12,6 +12,7 @@ from vacancy.runner import Stop
 from vacancy.settings_sections import RetentionSettings
 from vacancy.store import (
     availability,
+    departed,
     events,
     idempotency,
     notifications,
@@ -27,6 +28,8 @@ from vacancy.subscriptions.rules import CONFIRM_WITHIN
 
 _EVERY_S: Final = 60.0
 _BITE: Final = 500
+# A setting that was taken out by mistake, or for a restart, is put back sooner.
+_GONE_FOR_GOOD: Final = timedelta(days=1)
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -65,6 +68,8 @@ def prune(tx: Tx, retention: RetentionSettings) -> int:
         + notifications.prune(tx, old_events, _BITE)
         + outbox.prune(tx, old_events, _BITE)
         + troubles.prune(tx, old_events)
+        + departed.retire(tx, now, now - _GONE_FOR_GOOD)
+        + departed.prune(tx, old_items)
         + _end_subscriptions(tx, now, retention)
     )
 
