@@ -31,8 +31,8 @@ def subscription(**changes: Any) -> Subscription:
         "section_id": None, "term_id": "12025", "campus_code": "NB", "index_number": "12345",
         "contact_type": "telegram", "contact_value": "42", "contact_hash": "h", "locale": "en-US",
         "status": Status.ACTIVE, "is_verified": True, "created_at": NOW, "updated_at": NOW, "last_notified_at": None,
-        "last_known_section_status": "Closed", "since_event_id": 0, "max_notifications": 3, "notified_count": 0,
-        "wants_open": True, "snooze_until": None, "unsubscribe_token": "u", "manage_token": "m",
+        "last_known_section_status": "Closed", "since_event_id": 0, "ends_at": None, "max_notifications": 3,
+        "notified_count": 0, "wants_open": True, "snooze_until": None, "unsubscribe_token": "u", "manage_token": "m",
         "verification_nonce": None, "metadata": {}, **changes,
     })  # fmt: skip
 

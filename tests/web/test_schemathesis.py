@@ -34,7 +34,7 @@ _KNOWN: Final = CHECKS.get_by_names(
 )  # fmt: skip
 # It never ends; what it answers has tests of its own.
 _ENDLESS: Final = "/api/events/stream"
-_EXAMPLES: Final = 25
+_EXAMPLES: Final = 15
 _SUBSCRIBE: Final = "POST /api/subscribe"
 ADMIN_TOKEN: Final = "a token of the operator's, long and random"
 # What an address lets in whoever has it. Those without have a test of their own.
