@@ -28,7 +28,11 @@ metadata: Final = MetaData(
 
 # SQLite numbers rows by itself only where the type reads INTEGER.
 _id: Final = BigInteger().with_variant(Integer(), "sqlite")
-_in_a_group: Final[Any] = {f"{dialect}_where": text("group_key IS NOT NULL") for dialect in ("postgresql", "sqlite")}
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """Of an index over some of the rows: both databases are told the same."""
+    return {f"{dialect}_where": text(condition) for dialect in ("postgresql", "sqlite")}
 
 
 def _table(name: str, *items: Any) -> Table:
@@ -122,10 +126,9 @@ availability = _table(
     Column("owed_from", Utc),
     UniqueConstraint("target_id", "item_key"),
     # Retention looks for closed items by age.
-    Index("ix_availability_closed", "closed_at", postgresql_where=text("state = 'Closed'"),
-          sqlite_where=text("state = 'Closed'")),
+    Index("ix_availability_closed", "closed_at", **_where("state = 'Closed'")),
     # All of one venue, whatever the targets; what belongs to no group is not in it and costs a poll nothing.
-    Index("ix_availability_group", "group_key", "target_id", **_in_a_group),
+    Index("ix_availability_group", "group_key", "target_id", **_where("group_key IS NOT NULL")),
 )  # fmt: skip
 
 open_events = _table(
@@ -160,13 +163,11 @@ open_events = _table(
     # An item's history, newest first.
     Index("ix_open_events_item", "source", "target_key", "item_key", "open_event_id"),
     # Fan-out asks for what is not yet fanned out; almost nothing ever is.
-    Index("ix_open_events_to_fan_out", "open_event_id", postgresql_where=text("fanned_out_at IS NULL"),
-          sqlite_where=text("fanned_out_at IS NULL")),
+    Index("ix_open_events_to_fan_out", "open_event_id", **_where("fanned_out_at IS NULL")),
     # The others of a group; a lead is found by its number.
-    Index("ix_open_events_members", "lead_event_id", postgresql_where=text("lead_event_id <> open_event_id"),
-          sqlite_where=text("lead_event_id <> open_event_id")),
+    Index("ix_open_events_members", "lead_event_id", **_where("lead_event_id <> open_event_id")),
     # A venue's history.
-    Index("ix_open_events_group", "group_key", "open_event_id", **_in_a_group),
+    Index("ix_open_events_group", "group_key", "open_event_id", **_where("group_key IS NOT NULL")),
     # Retention.
     Index("ix_open_events_event_at", "event_at"),
 )  # fmt: skip
@@ -293,18 +294,13 @@ subscriptions = _table(
     Index("ix_subscriptions_contact", "contact_hash", "contact_type"),
     # What the catalogue may yet resolve; what a day-old link no longer confirms.
     Index("ix_subscriptions_unresolved", "term_id", "campus_code", "index_number",
-          postgresql_where=text("section_id IS NULL AND index_number IS NOT NULL"),
-          sqlite_where=text("section_id IS NULL AND index_number IS NOT NULL")),
+          **_where("section_id IS NULL AND index_number IS NOT NULL")),
     Index("ix_subscriptions_status", "status", "updated_at",
-          postgresql_where=text("status IN ('pending', 'unsubscribed')"),
-          sqlite_where=text("status IN ('pending', 'unsubscribed')")),
-    Index("ix_subscriptions_ends_at", "ends_at",
-          postgresql_where=text("status IN ('pending', 'active', 'paused')"),
-          sqlite_where=text("status IN ('pending', 'active', 'paused')")),
+          **_where("status IN ('pending', 'unsubscribed')")),
+    Index("ix_subscriptions_ends_at", "ends_at", **_where("status IN ('pending', 'active', 'paused')")),
     # One live subscription for a contact and a topic, whether or not the catalogue knows the section.
     Index("uq_subscriptions_live", "topic", "contact_hash", "contact_type", unique=True,
-          postgresql_where=text("status IN ('pending', 'active', 'paused')"),
-          sqlite_where=text("status IN ('pending', 'active', 'paused')")),
+          **_where("status IN ('pending', 'active', 'paused')")),
 )  # fmt: skip
 
 subscription_events = _table(
@@ -344,10 +340,10 @@ open_event_notifications = _table(
     Index("ix_open_event_notifications_subscription", "subscription_id"),
     # The queue: almost every row is finished. What may go now has no time before which it may not.
     Index("ix_open_event_notifications_pending", "channel", "not_before", "notification_id",
-          postgresql_where=text("fanout_status = 'pending'"), sqlite_where=text("fanout_status = 'pending'")),
+          **_where("fanout_status = 'pending'")),
     # Dead letters, for the operator.
     Index("ix_open_event_notifications_failed", "notification_id",
-          postgresql_where=text("fanout_status = 'failed'"), sqlite_where=text("fanout_status = 'failed'")),
+          **_where("fanout_status = 'failed'")),
 )  # fmt: skip
 
 idempotency_keys = Table(
@@ -361,8 +357,7 @@ idempotency_keys = Table(
     Index("ix_idempotency_keys_created_at", "created_at"),
 )
 
-# What is wrong in the house. A row is raised once and ended once; `told` says what each of the operator's channels
-# has heard of it.
+# What is wrong in the house: raised once, ended once. `told` says what each of the operator's channels has heard of it.
 troubles = Table(
     "troubles",
     metadata,
