@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import Select, and_, bindparam, func, literal_column, or_, select, update
@@ -37,23 +38,25 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-def _due(when: Any) -> PreparedSelect:
+@cache
+def _due(room: int, *, waited: bool) -> PreparedSelect:
+    """Two questions, each answered by a stretch of the index: what waited and may go, oldest wait first; what never had
+    to. The limit is spelt out: one that it does not know makes PostgreSQL plan the question anew each time, which takes
+    longer than to answer it."""
     statement: Select[*tuple[Any, ...]] = (
         select(*_COLUMNS)
         .join_from(open_event_notifications, subscriptions, _n.subscription_id == _s.subscription_id)
-        .where(IS_PENDING, _n.channel == bindparam("channel"), _FREE, when)
+        .where(IS_PENDING, _n.channel == bindparam("channel"), _FREE)
+        .where(_n.not_before <= bindparam("now") if waited else _n.not_before.is_(None))
         # In the index's own words: for `notification_id` alone PostgreSQL walks through all that was ever finished.
         .order_by(_n.not_before, _n.notification_id)
-        .limit(bindparam("room"))
+        .limit(literal_column(str(room)))
         # What somebody else works at this moment is passed over, not waited for.
         .with_for_update(skip_locked=True)
     )
     return PreparedSelect(statement)
 
 
-# Two questions, each answered by a stretch of the index: what waited and may go, oldest wait first; what never had to.
-_WAITED: Final = _due(_n.not_before <= bindparam("now"))
-_READY: Final = _due(_n.not_before.is_(None))
 _LOCK: Final = PreparedForAll(
     lambda value: update(open_event_notifications)
     .where(_n.notification_id == value("id"), IS_PENDING)
@@ -105,8 +108,8 @@ def find_due(tx: Tx, now: datetime, channel: str, worker: str, room: int, lock_t
 def ask_due(tx: Tx, now: datetime, channel: str, worker: str, room: int, lock_ttl_s: float) -> Callable[[], list[Due]]:
     """The same, asked now and answered later."""
     lapsed = now - timedelta(seconds=lock_ttl_s)
-    given = {"channel": channel, "worker": worker, "now": now, "lapsed": lapsed, "room": room}
-    waited, ready = tx.ask(_WAITED, given), tx.ask(_READY, given)
+    given = {"channel": channel, "worker": worker, "now": now, "lapsed": lapsed}
+    waited, ready = tx.ask(_due(room, waited=True), given), tx.ask(_due(room, waited=False), given)
     return lambda: [Due(*row) for row in (waited() + ready())[:room]]
 
 
