@@ -83,6 +83,33 @@ def test_a_commit_of_another_process_rings_here(store: Store) -> None:
         other.close()
 
 
+def test_what_we_commit_rings_here_once_and_not_again_as_a_notice(postgres_store: Store) -> None:
+    store, other = postgres_store, Store(postgres_store.url, SystemClock())
+    events, targets = store.bells[bells.EVENTS], store.bells[bells.TARGETS]
+
+    async def rings_again(bell: bells.Bell, heard: int) -> int:
+        return await asyncio.wait_for(bell.wait(heard, SystemClock(), 30), 30)
+
+    async def story() -> int:
+        listener = asyncio.ensure_future(store.listen())
+        try:
+            for bell in (events, targets):
+                await rings_again(bell, 0)  # as it does once when the listening begins
+            before, fence = events.rings, targets.rings
+            await store.write(lambda tx: tx.ring(bells.EVENTS))
+            # Notices come in the order of commits: after this one, none of ours is on its way any more.
+            await other.write(lambda tx: tx.ring(bells.TARGETS))
+            await rings_again(targets, fence)
+            return events.rings - before
+        finally:
+            listener.cancel()
+
+    try:
+        assert asyncio.run(story()) == 1
+    finally:
+        other.close()
+
+
 def test_a_ring_between_looking_and_waiting_is_heard() -> None:
     async def story() -> int:
         bell = bells.Bell()

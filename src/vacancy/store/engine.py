@@ -7,6 +7,7 @@ SQLite has one writer thread; PostgreSQL has a pool. Nothing else in the house o
 from __future__ import annotations
 
 import importlib
+import secrets
 import sqlite3
 import threading
 import time
@@ -48,19 +49,20 @@ _READERS: Final = 4
 _POSTGRES_CONNECTIONS: Final = 8
 _TRUSTED_FOR_S: Final = 1.0
 _DATABASE_TIME: Final = "SELECT clock_timestamp()"
-_NOTIFY: Final = Prepared(select(func.pg_notify(literal_column("'vacancy'"), bindparam("name", type_=Text))))
+_NOTIFY: Final = Prepared(select(func.pg_notify(literal_column("'vacancy'"), bindparam("notice", type_=Text))))
 
 
 class Tx:
     """One transaction. `now()` is the time by which leases, pauses and events go."""
 
-    __slots__ = ("_clock", "_now", "_pipeline", "_unanswered", "connection", "dialect", "rung")
+    __slots__ = ("_clock", "_name", "_now", "_pipeline", "_unanswered", "connection", "dialect", "rung")
 
-    def __init__(self, connection: Connection, clock: Clock | None) -> None:
+    def __init__(self, connection: Connection, clock: Clock | None, name: str) -> None:
         self.connection = connection
         self.dialect = connection.dialect.name
         self.rung: set[str] = set()
         self._clock = clock
+        self._name = name
         self._now: datetime | None = None
         self._pipeline: Any = None
         self._unanswered = False
@@ -132,7 +134,7 @@ class Tx:
     def ring(self, name: str) -> None:
         """Ring this bell when the transaction commits, and not if it does not."""
         if self.dialect == "postgresql" and name not in self.rung:
-            self.post(_NOTIFY, ({"name": name},))
+            self.post(_NOTIFY, ({"notice": f"{name} {self._name}"},))
         self.rung.add(name)
 
     def _database_time(self) -> datetime:
@@ -148,6 +150,8 @@ class Store:
         self.url = url
         self.clock = clock
         self.is_sqlite = url.startswith("sqlite")
+        # What our own transactions rang, we have heard already when its notice comes back to us.
+        self._name = secrets.token_hex(8)
         self.bells: dict[str, Bell] = {name: Bell() for name in bells.NAMES}
         self._tx_clock = clock if self.is_sqlite or not database_time else None
         self._writer, self._reader = _sqlite_engines(url) if self.is_sqlite else _postgres_engines(url)
@@ -171,7 +175,7 @@ class Store:
 
     def write_now(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._speaking_plainly(), self._writing() as connection:
-            tx = Tx(connection, self._tx_clock)
+            tx = Tx(connection, self._tx_clock, self._name)
             result = fn(tx, *args, **kwargs)
         for name in tx.rung:
             self.bells[name].ring()
@@ -179,7 +183,7 @@ class Store:
 
     def read_now(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self._speaking_plainly(), self._reader.begin() as connection:
-            return fn(Tx(connection, self._tx_clock), *args, **kwargs)
+            return fn(Tx(connection, self._tx_clock, self._name), *args, **kwargs)
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
@@ -207,7 +211,7 @@ class Store:
         name = "vacancy.store.sqlite_listener" if self.is_sqlite else "vacancy.store.postgres_listener"
         module = importlib.import_module(name)
         with self._speaking_plainly():
-            await module.listen(self.url, self.clock, lambda bell: self.bells[bell].ring())
+            await module.listen(self.url, self.clock, lambda bell: self.bells[bell].ring(), self._name)
 
     def close(self) -> None:
         self._write_threads.close()

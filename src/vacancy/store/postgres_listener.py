@@ -11,7 +11,7 @@ from vacancy.clock import Clock
 from vacancy.store import bells
 
 
-async def listen(url: str, _clock: Clock, ring: Callable[[str], None]) -> None:
+async def listen(url: str, _clock: Clock, ring: Callable[[str], None], own_name: str) -> None:
     plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     async with await psycopg.AsyncConnection.connect(plain, autocommit=True) as connection:
         await connection.execute("LISTEN vacancy")
@@ -19,5 +19,6 @@ async def listen(url: str, _clock: Clock, ring: Callable[[str], None]) -> None:
         for name in bells.NAMES:
             ring(name)
         async for notice in connection.notifies():
-            if notice.payload in bells.NAMES:
-                ring(notice.payload)
+            name, _, whose = notice.payload.partition(" ")
+            if name in bells.NAMES and whose != own_name:
+                ring(name)

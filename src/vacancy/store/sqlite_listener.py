@@ -12,7 +12,7 @@ from vacancy.store.engine import connect_sqlite, sqlite_path
 _LOOK_EVERY_S: Final = 0.25
 
 
-async def listen(url: str, clock: Clock, ring: Callable[[str], None]) -> None:
+async def listen(url: str, clock: Clock, ring: Callable[[str], None], _own_name: str) -> None:
     connection = connect_sqlite(sqlite_path(url), read_only=True)
     try:
         seen = None
