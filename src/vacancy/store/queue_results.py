@@ -45,15 +45,18 @@ _FAILED: Final = Prepared(
         locked_by=None, locked_at=None, not_before=bindparam("until"), error=bindparam("why", type_=_n.error.type),
     )
 )  # fmt: skip
-# Row by row, in the order of their numbers: two couriers that have the same subscriptions would lock each other out.
-_TOLD: Final = Prepared(
-    update(subscriptions)
-    .where(_s.subscription_id == bindparam("who"))
+# In the order in which they are given, or both in the table's: two couriers that have the same subscriptions meet at
+# the first of them, and do not lock each other out.
+_TOLD: Final = PreparedForAll(
+    lambda value: update(subscriptions)
+    .where(_s.subscription_id == value("who"))
     .values(
-        last_notified_at=bindparam("at"),
-        last_known_section_status=case((bindparam("is_open", type_=Boolean), OPEN), else_=_s.last_known_section_status),
-    )
-)
+        last_notified_at=value("at"),
+        last_known_section_status=case((value("is_open"), literal_column("'Open'")),
+                                       else_=_s.last_known_section_status),
+    ),
+    who=_s.subscription_id.type, at=_s.last_notified_at.type, is_open=Boolean(),
+)  # fmt: skip
 _EVENTS: Final[Mapping[str, str]] = {Kind.ALERT: "notify_sent", Kind.VERIFICATION: "verification_sent"}
 _NOTED: Final = ("subscription_id", "event_type", "section_status_snapshot", "payload", "created_at")
 _NOTE: Final = PreparedForAll(
@@ -152,10 +155,11 @@ def _by_subscription(each: Finished) -> int:
 def _take_note(
     tx: Tx, now: datetime, taken: Sequence[tuple[Due, Sent]], stills: Mapping[int, Still | None]
 ) -> Callable[[], None]:  # fmt: skip
-    tx.post(_TOLD, [
-        {"who": due.subscription_id, "at": now, "is_open": _is_still_so(due, stills)}
-        for due, _ in taken if due.kind == Kind.ALERT
-    ])  # fmt: skip
+    told: dict[int, bool] = {}  # each once, though it may have been told of more than one opening
+    for due, _ in taken:
+        if due.kind == Kind.ALERT:
+            told[due.subscription_id] = told.get(due.subscription_id, False) or _is_still_so(due, stills)
+    tx.post(_TOLD, [{"who": who, "at": now, "is_open": is_open} for who, is_open in told.items()])
     written = tx.count(_SENT, [
         {"id": due.notification_id, "at": now, "message_id": sent.message_id[:200], "why": _result(due, sent)}
         for due, sent in taken
