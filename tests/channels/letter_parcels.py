@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from tests.support.clock import START
@@ -67,7 +66,7 @@ TABLE: Final = OpenItem(
 
 
 def every_kind(locale: str) -> list[Parcel]:
-    ada, operator = replace(ADA, locale=locale), replace(OPERATOR, locale=locale)
+    ada, operator = ADA._replace(locale=locale), OPERATOR._replace(locale=locale)
     return [
         alert(person=ada),
         alert(person=ada, is_last=True),

@@ -192,15 +192,15 @@ def test_real_letters_and_the_recipient_that_overrides_all(tmp_path: Path, clock
 
     async def main() -> None:
         async with MailServer() as server:
-            person = replace(PARCEL.person, verify_url="https://house.example/verify?token=tok3n")
-            parcel = replace(PARCEL, kind=Kind.VERIFICATION, person=person)
+            person = PARCEL.person._replace(verify_url="https://house.example/verify?token=tok3n")
+            parcel = PARCEL._replace(kind=Kind.VERIFICATION, person=person)
             email = {"provider": "smtp", "smtp_host": HOST, "smtp_port": server.port, "smtp_tls": "none",
                      "override_recipient": "try@house.example"}  # fmt: skip
             store, client = Store(f"sqlite:///{tmp_path}/vacancy.db", clock), Client(clock, user_agent="x")
             settings = Settings.model_validate({"email": email})
             channel = build(Kit(settings, clock, Dice(1), client, store, lambda purpose: purpose.encode()))
             assert isinstance(await channel.send(parcel), Sent)
-            assert isinstance(await channel.send(replace(parcel, attempt=2)), Sent)
+            assert isinstance(await channel.send(parcel._replace(attempt=2)), Sent)
             await channel.close()
             await client.close()
             store.close()

@@ -25,7 +25,7 @@ from vacancy.channels.told import target_title, topic_title
 from vacancy.channels.words import LOCALES, WORDS, locale_of, one_line
 from vacancy.model.messages import Kind, Parcel
 
-CHINESE = replace(ADA, locale="zh-CN")
+CHINESE = ADA._replace(locale="zh-CN")
 
 
 def test_a_section() -> None:
@@ -146,7 +146,7 @@ def test_the_nearest_language(wanted: str, given: str) -> None:
 def test_a_time_zone_that_nobody_knows_is_utc() -> None:
     parcel = alert()
     assert parcel.opening is not None
-    nowhere = replace(parcel, opening=replace(parcel.opening, time_zone="Mars/Olympus"))
+    nowhere = parcel._replace(opening=replace(parcel.opening, time_zone="Mars/Olympus"))
     assert "12:00 PM UTC" in short(nowhere).lines[-1]
 
 

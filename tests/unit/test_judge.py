@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,7 @@ RULES = Rules({"soc": Policy(15.0, 0.3, 15.0, time_zone="America/New_York")})
 OPEN = Truth("soc", True, NOW)
 DUE = Due(
     1, Kind.ALERT, 7, "key", 0, False, None, 9, "soc:12025:NB:00007", "soc", "00007", "email", "ada@example.com",
-    "h" * 64, "en-US", Status.ACTIVE, True, "Closed", 3, 0, None, "u", "m", None, {},
+    "h" * 64, "en-US", Status.ACTIVE, True, "Closed", 3, 0, None, "u", "m", None, "{}",
 )  # fmt: skip
 
 
@@ -28,8 +29,8 @@ def due(**changes: Any) -> Due:
     return DUE._replace(**changes)
 
 
-def window(start: int, end: int) -> dict[str, Any]:
-    return {"preferences": {"deliveryWindow": {"startMinutes": start, "endMinutes": end}}}
+def window(start: int, end: int) -> str:
+    return json.dumps({"preferences": {"deliveryWindow": {"startMinutes": start, "endMinutes": end}}})
 
 
 def test_what_is_wanted_true_and_fresh_goes() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from vacancy.model.messages import Outcome
-from vacancy.model.subscriptions import DAY_MINUTES, Taste, read_taste
+from vacancy.model.subscriptions import Preferences, read_preferences
 
 
 class Due(NamedTuple):
@@ -42,21 +45,20 @@ class Due(NamedTuple):
     unsubscribe_token: str
     manage_token: str
     verification_nonce: str | None
-    metadata: Mapping[str, Any]
+    metadata: str  # JSON, as it was written down
 
     @property
-    def window(self) -> tuple[int, int]:
-        """Minutes of the day in which it may go."""
-        kept = self.metadata.get("preferences", {}).get("deliveryWindow", {})
-        return kept.get("startMinutes", 0), kept.get("endMinutes", DAY_MINUTES)
-
-    @property
-    def taste(self) -> Taste:
-        return read_taste(self.metadata.get("preferences", {}))
+    def preferences(self) -> Preferences:
+        return _preferences(self.metadata, self.max_notifications, self.snooze_until)
 
 
-@dataclass(frozen=True, slots=True)
-class Truth:
+@lru_cache(maxsize=1024)
+def _preferences(metadata: str, max_notifications: int, snooze_until: datetime | None) -> Preferences:
+    """Most people want to be told in the same way: what one wrote need not be read for each."""
+    return read_preferences(msgspec.json.decode(metadata), max_notifications, snooze_until)
+
+
+class Truth(NamedTuple):
     """Whether what an alert tells is so, and when that was last seen."""
 
     source: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from vacancy.model.subscriptions import Preferences
 
@@ -61,8 +61,7 @@ class Notice:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(NamedTuple):
     """To whom. The operator has no subscription: number 0, and no addresses to manage one."""
 
     subscription_id: int
@@ -72,14 +71,13 @@ class Person:
     status: str = ""
     last_known_status: str = ""
     contact_hash: str = ""
-    preferences: Preferences = field(default_factory=Preferences)
+    preferences: Preferences = Preferences()
     manage_url: str = ""  # a page
     unsubscribe_url: str = ""  # a page with a button; a POST to it unsubscribes in one click
     verify_url: str = ""  # of a verification alone
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
+class Parcel(NamedTuple):
     """One message to one person. `key` stays the same through all tries, and is no other message's."""
 
     notification_id: int

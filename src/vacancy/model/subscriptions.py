@@ -86,6 +86,29 @@ class Preferences:
     def taste(self) -> Taste:
         return Taste(self.time_range, self.party_size)
 
+    @property
+    def window(self) -> tuple[int, int]:
+        """Minutes of the day in which something may go."""
+        return self.window_start, self.window_end
+
+
+def read_preferences(
+    metadata: Mapping[str, Any], max_notifications: int, snooze_until: datetime | None
+) -> Preferences:  # fmt: skip
+    """Of a row: what fan-out filters on has a column, the rest is in its metadata."""
+    kept = metadata.get("preferences", {})
+    window, taste = kept.get("deliveryWindow", {}), read_taste(kept)
+    return Preferences(
+        notify_on=tuple(kept.get("notifyOn", (OPEN_WORD,))),
+        max_notifications=max_notifications,
+        window_start=window.get("startMinutes", 0),
+        window_end=window.get("endMinutes", DAY_MINUTES),
+        snooze_until=snooze_until,
+        channel_metadata=kept.get("channelMetadata", {}),
+        time_range=taste.time_range,
+        party_size=taste.party_size,
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Contact:
@@ -143,15 +166,4 @@ class Subscription:
 
     @property
     def preferences(self) -> Preferences:
-        kept = self.metadata.get("preferences", {})
-        window = kept.get("deliveryWindow", {})
-        return Preferences(
-            notify_on=tuple(kept.get("notifyOn", (OPEN_WORD,))),
-            max_notifications=self.max_notifications,
-            window_start=window.get("startMinutes", 0),
-            window_end=window.get("endMinutes", DAY_MINUTES),
-            snooze_until=self.snooze_until,
-            channel_metadata=kept.get("channelMetadata", {}),
-            time_range=(taste := read_taste(kept)).time_range,
-            party_size=taste.party_size,
-        )
+        return read_preferences(self.metadata, self.max_notifications, self.snooze_until)

@@ -127,7 +127,7 @@ def _wanted(
     found: dict[int, Still | None] = {}
     for row in rows:
         still = stills.get(row.open_event_id) if row.open_event_id is not None else None
-        if still is not None and row.open_event_id is not None and (taste := row.taste):
+        if still is not None and row.open_event_id is not None and (taste := row.preferences.taste):
             if row.open_event_id not in errand.known:
                 errand.known[row.open_event_id] = openings.facts_of(tx, row.open_event_id)
             tasty = {each.open_event_id for each in errand.known[row.open_event_id] if taste.takes(each.item.payload)}

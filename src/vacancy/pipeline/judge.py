@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Final
 
 from vacancy.model.availability import Policy
@@ -28,11 +29,16 @@ class Rules:
 
     def fresh_for(self, source: str) -> timedelta:
         policy = self.policies.get(source)
-        return max(_LEAST_FRESH, timedelta(seconds=3 * policy.interval_s)) if policy else _LEAST_FRESH
+        return _three_of(policy.interval_s) if policy else _LEAST_FRESH
 
     def time_zone(self, source: str) -> str:
         policy = self.policies.get(source)
         return policy.time_zone if policy else "UTC"
+
+
+@cache
+def _three_of(interval_s: float) -> timedelta:
+    return max(_LEAST_FRESH, timedelta(seconds=3 * interval_s))
 
 
 def judge(due: Due, truth: Truth | None, rules: Rules, now: datetime) -> Decision:
@@ -71,7 +77,7 @@ def _not_waiting(due: Due) -> Drop:
 
 
 def _quiet(due: Due, zone: str, now: datetime) -> Wait | None:
-    until = opens_at(now, due.window, zone)
+    until = opens_at(now, due.preferences.window, zone)
     return Wait(until, "quiet_hours", "its owner is not to be disturbed until then") if until else None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import JSON, ColumnElement, Dialect, Select, Text, bindparam, cast, column, func, select
-from sqlalchemy.sql.expression import UpdateBase
+from sqlalchemy.sql.expression import Update, UpdateBase
 from sqlalchemy.types import TypeEngine
 
 _Process = Callable[[Any], Any]
@@ -63,7 +63,7 @@ Values = Callable[[str], ColumnElement[Any]]
 
 class PreparedForAll(Prepared):
     """One statement that writes many rows, each of them once. On PostgreSQL it runs once, over a table of what the rows
-    bring; on SQLite once for each, which costs no more there. `make` builds it around a value's name."""
+    bring; on SQLite once for each, which costs little more there. `make` builds it around a value's name."""
 
     def __init__(self, make: Callable[[Values], UpdateBase], **types: TypeEngine[Any]) -> None:
         super().__init__(make(lambda name: bindparam(name, type_=types[name])))
@@ -79,6 +79,32 @@ class PreparedForAll(Prepared):
             return
         sql, parameters = self._over_all.ready(dialect)
         cursor.execute(sql, parameters({"rows": msgspec.json.encode(rows).decode(), "count": len(rows)}))
+
+
+class PreparedForThose(PreparedForAll):
+    """The same for rows that are found by the number in `key`; `make` need not say so. Those that bring the same but
+    for their number are written at one stroke on SQLite as well."""
+
+    def __init__(
+        self, key: str, number: ColumnElement[int], make: Callable[[Values], Update], **types: TypeEngine[Any]
+    ) -> None:  # fmt: skip
+        super().__init__(lambda value: make(value).where(number == value(key)), **{key: number.type}, **types)
+        self._key = key
+        self._said = itemgetter(*types)
+        numbers = select(func.json_each(bindparam(key, type_=Text)).table_valued("value").c.value)
+        self._over_numbers = Prepared(make(lambda name: bindparam(name, type_=types[name])).where(number.in_(numbers)))
+
+    def run(self, cursor: Any, dialect: Dialect, rows: Sequence[Mapping[str, Any]]) -> None:
+        if dialect.name == "postgresql" or not self._are_alike(rows):
+            super().run(cursor, dialect, rows)
+            return
+        sql, parameters = self._over_numbers.ready(dialect)
+        numbers = msgspec.json.encode([row[self._key] for row in rows]).decode()
+        cursor.execute(sql, parameters({**rows[0], self._key: numbers}))
+
+    def _are_alike(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        first = self._said(rows[0])
+        return len(rows) > 1 and all(self._said(row) == first for row in rows)
 
 
 class PreparedSelect(Prepared):

@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Select, and_, bindparam, func, literal_column, or_, select, update
+from sqlalchemy import Select, Text, and_, bindparam, func, literal_column, or_, select, type_coerce, update
 
 from vacancy.errors import StoreError
 from vacancy.model.delivery import Drop, Due, Wait
 from vacancy.model.messages import Kind
 from vacancy.store.engine import Tx
 from vacancy.store.notifications import IS_PENDING
-from vacancy.store.prepared import Prepared, PreparedForAll, PreparedSelect
+from vacancy.store.prepared import Prepared, PreparedForThose, PreparedSelect
 from vacancy.store.schema import open_event_notifications, subscriptions
 
 _n: Final = open_event_notifications.c
@@ -34,7 +34,7 @@ _COLUMNS: Final = (
     _n.locked_by.is_not(None).label("is_taken_over"), _n.payload, _s.subscription_id, _s.topic, _s.source, _s.item_key,
     _s.contact_type, _s.contact_value, _s.contact_hash, _s.locale, _s.status, _s.is_verified,
     _s.last_known_section_status, _s.max_notifications, _s.notified_count, _s.snooze_until, _s.unsubscribe_token,
-    _s.manage_token, _s.verification_nonce, _s.metadata,
+    _s.manage_token, _s.verification_nonce, type_coerce(_s.metadata, Text),
 )  # fmt: skip
 
 
@@ -57,17 +57,19 @@ def _due(room: int, *, waited: bool) -> PreparedSelect:
     return PreparedSelect(statement)
 
 
-_LOCK: Final = PreparedForAll(
+_LOCK: Final = PreparedForThose(
+    "id", _n.notification_id,
     lambda value: update(open_event_notifications)
-    .where(_n.notification_id == value("id"), IS_PENDING)
+    .where(IS_PENDING)
     .values(locked_by=value("worker"), locked_at=value("now")),
-    id=_n.notification_id.type, worker=_n.locked_by.type, now=_n.locked_at.type,
+    worker=_n.locked_by.type, now=_n.locked_at.type,
 )  # fmt: skip
-_TAKE_PLACES: Final = PreparedForAll(
+_TAKE_PLACES: Final = PreparedForThose(
+    "who", _s.subscription_id,
     lambda value: update(subscriptions)
-    .where(_s.subscription_id == value("who"), _s.notified_count + value("places") <= _s.max_notifications)
+    .where(_s.notified_count + value("places") <= _s.max_notifications)
     .values(notified_count=_s.notified_count + value("places")),
-    who=_s.subscription_id.type, places=_s.notified_count.type,
+    places=_s.notified_count.type,
 )  # fmt: skip
 _WAIT: Final = Prepared(
     update(open_event_notifications)

@@ -16,7 +16,7 @@ from vacancy.model.subscriptions import Status
 from vacancy.store.engine import Tx
 from vacancy.store.notifications import FAILED, IS_PENDING, PENDING, SKIPPED
 from vacancy.store.openings import Still
-from vacancy.store.prepared import Prepared, PreparedForAll, PreparedSelect
+from vacancy.store.prepared import Prepared, PreparedForAll, PreparedForThose, PreparedSelect
 from vacancy.store.queue import give_places_back
 from vacancy.store.schema import open_event_notifications, subscription_events, subscriptions
 
@@ -47,15 +47,14 @@ _FAILED: Final = Prepared(
 )  # fmt: skip
 # In the order in which they are given, or both in the table's: two couriers that have the same subscriptions meet at
 # the first of them, and do not lock each other out.
-_TOLD: Final = PreparedForAll(
-    lambda value: update(subscriptions)
-    .where(_s.subscription_id == value("who"))
-    .values(
+_TOLD: Final = PreparedForThose(
+    "who", _s.subscription_id,
+    lambda value: update(subscriptions).values(
         last_notified_at=value("at"),
         last_known_section_status=case((value("is_open"), literal_column("'Open'")),
                                        else_=_s.last_known_section_status),
     ),
-    who=_s.subscription_id.type, at=_s.last_notified_at.type, is_open=Boolean(),
+    at=_s.last_notified_at.type, is_open=Boolean(),
 )  # fmt: skip
 _EVENTS: Final[Mapping[str, str]] = {Kind.ALERT: "notify_sent", Kind.VERIFICATION: "verification_sent"}
 _NOTED: Final = ("subscription_id", "event_type", "section_status_snapshot", "payload", "created_at")

@@ -9,7 +9,6 @@ from vacancy.channels.told import target_title, topic_title
 from vacancy.channels.words import locale_of
 from vacancy.model.delivery import Due
 from vacancy.model.messages import Kind, Notice, Opening, Parcel, Person
-from vacancy.model.subscriptions import Preferences
 from vacancy.store.openings import OpeningFacts
 from vacancy.subscriptions.verification import Links
 
@@ -47,7 +46,7 @@ class Parcels:
             status=due.status,
             last_known_status=due.last_known_section_status,
             contact_hash=due.contact_hash,
-            preferences=_preferences(due),
+            preferences=due.preferences,
             manage_url=f"{self._base}/manage/{due.subscription_id}?token={due.manage_token}",
             unsubscribe_url=f"{self._base}/unsubscribe?token={due.unsubscribe_token}",
             verify_url=f"{self._base}/verify?token={self._links.sign_for(due.subscription_id, verify)}"
@@ -76,12 +75,3 @@ def _notice(due: Due) -> Notice:
     if "target_key" in facts:
         names["what"] = target_title(due.source, str(facts["target_key"]), locale)
     return Notice(str(said["code"]), {**names, **facts})
-
-
-def _preferences(due: Due) -> Preferences:
-    kept = due.metadata.get("preferences", {})
-    start, end = due.window
-    return Preferences(
-        tuple(kept.get("notifyOn", ("open",))), due.max_notifications, start, end, due.snooze_until,
-        kept.get("channelMetadata", {}), due.taste.time_range, due.taste.party_size,
-    )  # fmt: skip
