@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,28 @@ from vacancy.store.engine import Store
 
 settings.register_profile("thorough", max_examples=1000)
 
+# It is only ever processes that are killed here, never the machine: in memory nobody waits for a disk.
+_MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes folders of its own there
+_ROOM_WANTED = 4 << 30
+
+
+def _place() -> Path:
+    has_room = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM_WANTED
+    return _MEMORY if has_room else Path(tempfile.gettempdir())
+
+
+def _own_folder(config: pytest.Config) -> Path | None:
+    """Only where nobody named another. Workers are told of it by the process that started them."""
+    given: str | None = config.option.basetemp
+    return None if given or _place() != _MEMORY else _MEMORY / f"vacancy-tests-{os.getpid()}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if own := _own_folder(config):
+        config.option.basetemp = str(own)
+        config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+
 
 @pytest.fixture
 def clock() -> ManualClock:
@@ -29,7 +52,7 @@ def postgres() -> Iterator[PostgresDatabase]:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     # Not below pytest's own folder: its path is too long for a socket, and other runs tidy it up.
-    folder = Path(tempfile.gettempdir()) / f"vacancy-postgres-{run[:12]}"
+    folder = _place() / f"vacancy-postgres-{run[:12]}"
     with postgres_database(folder, f"vacancy_{worker}") as database:
         yield database
 

@@ -278,13 +278,12 @@ def _on(store: Store, clock: ManualClock, rules: Rules) -> Iterator[type[Histori
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("rules", [Rules(), TABLES], ids=["courses", "tables"])
 def test_histories(store: Store, clock: ManualClock, rules: Rules) -> None:
-    # 200 histories of each kind on each database; `pytest --hypothesis-profile=thorough` goes through 2,000.
-    examples = 2 * settings().max_examples
+    # 100 histories of each kind on each database; `pytest --hypothesis-profile=thorough` goes through 1,000.
     with _on(store, clock, rules) as machine:
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=examples,
+                max_examples=settings().max_examples,
                 stateful_step_count=25,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
