@@ -31,6 +31,7 @@ from vacancy.settings_sections import (
     Section,
     SocSettings,
     SubscriptionSettings,
+    TaskSettings,
     TelegramSettings,
     WebhookSettings,
     WebpushSettings,
@@ -75,6 +76,7 @@ class Settings(Section):
     delivery: DeliverySettings = DeliverySettings()
     operator: OperatorSettings = OperatorSettings()
     subscriptions: SubscriptionSettings = SubscriptionSettings()
+    tasks: TaskSettings = TaskSettings()
     retention: RetentionSettings = RetentionSettings()
 
 

@@ -359,6 +359,12 @@ class DeliverySettings(Section):
     apprise_per_second: float = Field(default=5, gt=0, le=100_000, description="The same for Apprise.")
 
 
+class TaskSettings(Section):
+    service_token: HeaderSecret = Field(
+        default=None, description="Proves who asks below /tasks; without it only this machine is served there."
+    )
+
+
 class OperatorSettings(Section):
     email: str | None = Field(default=None, description="Who is told of troubles, by mail.")
     webhook: Annotated[str, AfterValidator(_upstream_url)] | None = Field(

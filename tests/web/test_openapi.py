@@ -8,6 +8,8 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, Route
 from tests.web.calling import ask
 
+TASK_ERRORS = {"403": "TaskRefused", "409": "TaskRefused", "422": "TaskInvalid"}
+
 
 @pytest.fixture
 def document(sqlite_app: FastAPI) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def test_every_answer_is_documented(document: dict[str, Any]) -> None:
         where = f"{verb} {path}"
         assert found["summary"], where
         assert "500" in found["responses"], where
-        if path.startswith("/api/"):
+        if path.startswith(("/api/", "/tasks")):
             assert {"422", "503"} <= set(found["responses"]), where
         for status, answer in found["responses"].items():
             assert answer["description"], where
@@ -62,7 +64,8 @@ def test_every_answer_is_documented(document: dict[str, Any]) -> None:
                 # A page says in a page what is wrong.
                 assert kind == "application/json" or (kind, found["tags"]) == ("text/html", ["pages"]), where
                 if kind == "application/json":
-                    assert media["schema"] == {"$ref": "#/components/schemas/Error"}, where
+                    shape = TASK_ERRORS.get(status, "TaskError") if path.startswith("/tasks") else "Error"
+                    assert media["schema"] == {"$ref": f"#/components/schemas/{shape}"}, where
 
 
 def test_the_feed_says_that_a_cursor_can_expire(document: dict[str, Any]) -> None:

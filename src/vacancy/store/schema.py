@@ -1,44 +1,15 @@
-"""Every table as it is now. The migrations lead here; a test compares the two on both databases."""
+"""Every table as it is now, but for those of tasks, which stand in `schema_tasks`. The migrations lead here; a test
+compares the two on both databases."""
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text, UniqueConstraint, text
 
 from vacancy.store.columns import Json, Utc
-
-metadata: Final = MetaData(
-    naming_convention={"ix": "ix_%(column_0_N_label)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-                       "fk": "fk_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s"}
-)  # fmt: skip
-
-# SQLite numbers rows by itself only where the type reads INTEGER.
-_id: Final = BigInteger().with_variant(Integer(), "sqlite")
-
-
-def _where(condition: str) -> dict[str, Any]:
-    """Of an index over some of the rows: both databases are told the same."""
-    return {f"{dialect}_where": text(condition) for dialect in ("postgresql", "sqlite")}
-
-
-def _table(name: str, *items: Any) -> Table:
-    # AUTOINCREMENT: a number is never used again, not even after everything was pruned.
-    return Table(name, metadata, *items, sqlite_autoincrement=True)
-
+from vacancy.store.schema_base import metadata
+from vacancy.store.schema_base import number as _id
+from vacancy.store.schema_base import numbered as _table
+from vacancy.store.schema_base import where as _where
 
 house = Table(
     "house",

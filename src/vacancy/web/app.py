@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount, Route
 
 from vacancy.web import health
-from vacancy.web.api import admin, courses, subscriptions, targets, telegram, venues, webpush
+from vacancy.web.api import admin, courses, subscriptions, targets, tasks, telegram, venues, webpush
 from vacancy.web.api.events import EventPages
 from vacancy.web.api.open_tables import OpenTables, View
 from vacancy.web.api.stream import EventStream
@@ -87,6 +87,8 @@ def create_app(house: House) -> FastAPI:
     app.include_router(webpush.router)
     app.include_router(telegram.router)
     app.include_router(admin.router)
+    app.include_router(tasks.service_router)
+    app.include_router(tasks.router)
     app.state.house = house
     app.state.feed = feed
     add_error_handlers(app)

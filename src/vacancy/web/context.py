@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Depends, Request
 from starlette.types import Scope
@@ -23,6 +23,10 @@ from vacancy.subscriptions.verification import Links
 from vacancy.web.attempts import Attempts
 from vacancy.web.client_address import client_address
 from vacancy.web.stamps import Stamps
+
+# All users of a bot are one address. At this rate a thousand open codes are safe for years.
+_CODE_GUESSES: Final = 60
+_CODE_GUESSES_WITHIN_S: Final = 600
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class House:
         return Attempts(self.settings.subscriptions.per_ip, self.settings.subscriptions.per_ip_window_s)
 
     @cached_property
+    def code_guesses(self) -> Attempts:
+        """Wrong codes that were to tie a chat to a user: there are few enough of them to try."""
+        return Attempts(_CODE_GUESSES, _CODE_GUESSES_WITHIN_S)
+
+    @cached_property
     def links(self) -> Links:
         return Links(self.desk.secret, self.clock)
 
@@ -65,16 +74,27 @@ class House:
     @contextmanager
     def counting_guesses(self, scope: Scope) -> Iterator[None]:
         """Only what was wrong counts; UserError when this address was wrong too often."""
-        address = self._address(scope)
-        self.guesses.check(address)
-        try:
+        with _counting(self.guesses, self._address(scope)):
             yield
-        except UserError:
-            self.guesses.count(address)
-            raise
+
+    @contextmanager
+    def counting_codes(self, scope: Scope) -> Iterator[None]:
+        """The same for codes."""
+        with _counting(self.code_guesses, self._address(scope)):
+            yield
 
     def _address(self, scope: Scope) -> str:
         return client_address(scope, self.settings.web.trusted_proxies)
+
+
+@contextmanager
+def _counting(guesses: Attempts, address: str) -> Iterator[None]:
+    guesses.check(address)
+    try:
+        yield
+    except UserError:
+        guesses.count(address)
+        raise
 
 
 def house(request: Request) -> House:

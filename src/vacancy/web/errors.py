@@ -1,4 +1,5 @@
-"""Every error an answer can be, in one shape: {"error": {"code", "message", "traceId", "details"?}}."""
+"""Every error an answer can be, in one shape: {"error": {"code", "message", "traceId", "details"?}}. Below /tasks the
+shape is another: see `detail`."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from vacancy.errors import CODES, StoreError, UserError
+from vacancy.web.detail import detail, speaks_detail
 from vacancy.web.trace import trace_id
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -26,7 +28,7 @@ Details = Sequence[str] | Mapping[str, object] | None
 
 _BY_STATUS: Final = {404: "not_found", 405: "method_not_allowed"}
 _PREFIX: Final = "Value error, "  # which pydantic puts before our own words
-_CHALLENGES: Final = {"unauthorized": "Bearer"}
+_CHALLENGES: Final = {"unauthorized": "Bearer", "identity_unknown": "Bearer"}
 _RETRY_AFTER_S: Final = {"too_many_streams": "5", "unavailable": "5", "rate_limited": "60"}
 
 
@@ -66,13 +68,16 @@ def error_response(
     error: dict[str, Any] = {"code": code, "message": message, "traceId": trace_id(scope)}
     if details is not None:
         error["details"] = details
+    body: dict[str, object] = {"error": error}
+    if speaks_detail(scope):
+        body, status = {"detail": detail(code, message, details)}, CODES[code].status
     sent = {"Cache-Control": "no-store", **(headers or {})}
     if code in _CHALLENGES:
         sent.setdefault("WWW-Authenticate", _CHALLENGES[code])
     if code in _RETRY_AFTER_S:
         sent.setdefault("Retry-After", retry_after(code, details))
     return Response(
-        msgspec.json.encode({"error": error}), status or CODES[code].status, headers=sent, media_type="application/json"
+        msgspec.json.encode(body), status or CODES[code].status, headers=sent, media_type="application/json"
     )
 
 
@@ -116,6 +121,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     wrongs = cast("RequestValidationError", error).errors()
+    if speaks_detail(request.scope):
+        return error_response(request.scope, "validation_failed", "", {"wrongs": wrongs})
     lines = [f"{_place(wrong['loc'])}: {wrong['msg'].removeprefix(_PREFIX)}" for wrong in wrongs]
     in_body = any(wrong["loc"][0] == "body" for wrong in wrongs)
     return error_response(request.scope, "validation_failed", lines[0], lines, status=400 if in_body else None)

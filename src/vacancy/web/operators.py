@@ -35,8 +35,7 @@ def admin_only(
     authorization: Annotated[str | None, Header(description="`Bearer` and `web.admin_token`.")] = None,
 ) -> None:
     """A dependency of every address below /api/admin."""
-    given = _BEARER.fullmatch(authorization.strip()) if authorization else None
-    _check(house.settings, given[1] if given else "")
+    _check(house.settings, bearer(authorization))
 
 
 def check_outbox(request: Request, house: House) -> None:
@@ -46,7 +45,7 @@ def check_outbox(request: Request, house: House) -> None:
         raise UserError("not_found", "mails are not kept in the outbox here")
     if settings.web.admin_token is not None:
         _check(settings, _basic_password(request.headers))
-    elif not _is_at_this_machine(request.scope, settings):
+    elif not is_at_this_machine(request.scope, settings):
         raise UserError("admin_closed", "the outbox is open on this machine alone, until web.admin_token is set")
 
 
@@ -56,6 +55,12 @@ def may_look(request: Request, house: House) -> bool:
     except UserError:
         return False
     return True
+
+
+def bearer(authorization: str | None) -> str:
+    """The token that was sent; nothing where there is none."""
+    given = _BEARER.fullmatch(authorization.strip()) if authorization else None
+    return given[1] if given else ""
 
 
 def _check(settings: Settings, given: str) -> None:
@@ -76,7 +81,8 @@ def _basic_password(headers: Headers) -> str:
     return pair.partition(":")[2]
 
 
-def _is_at_this_machine(scope: Scope, settings: Settings) -> bool:
+def is_at_this_machine(scope: Scope, settings: Settings) -> bool:
+    """Not merely a loopback peer: whoever comes through a proxy on this machine is one, wherever he sits."""
     headers = Headers(scope=scope)
     return (
         _is_loopback_peer(scope)

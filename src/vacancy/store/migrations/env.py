@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from vacancy.store.schema import metadata
+from vacancy.store.schema_base import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,105 @@
+"""Who asks below /tasks. The header names somebody, and the service token proves that whoever sent it may name him."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Header
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from vacancy.errors import UserError
+from vacancy.model.tasks import LARGEST
+from vacancy.subscriptions.contacts import is_same
+from vacancy.tasks import workflow
+from vacancy.web.context import House, house
+from vacancy.web.operators import bearer, is_at_this_machine
+from vacancy.web.parameters import refuse
+
+_HEADER: Final = "X-User-Id"
+_INTEGER: Final = re.compile(r"-?[0-9]+", re.ASCII)
+_LONGEST: Final = len(str(LARGEST))
+
+Handle = Callable[[Request], Awaitable[Response]]
+Token = Annotated[str | None, Header(alias="Authorization", description="`Bearer` and `tasks.service_token`.")]
+
+
+class ServiceRoute(APIRoute):
+    """For whoever has the service token. Asked before the body is so much as read: identity comes first."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        plain = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            _check_service(request, house(request))
+            return await self.admit(request, plain)
+
+        return handle
+
+    async def admit(self, request: Request, plain: Handle) -> Response:
+        _once_each(request)
+        return await plain(request)
+
+
+class CallerRoute(ServiceRoute):
+    """For one of the users. The step itself looks him up, in its own transaction."""
+
+    async def admit(self, request: Request, plain: Handle) -> Response:
+        user_id = _user_id(request)
+        try:
+            return await super().admit(request, plain)
+        except (RequestValidationError, HTTPException, UserError) as wrong:
+            # What is wrong with the input is for known users to hear.
+            if not isinstance(wrong, UserError) or wrong.code == "validation_failed":
+                await house(request).store.read(workflow.caller, user_id)
+            raise
+
+
+def _caller(
+    x_user_id: Annotated[int, Header(ge=1, le=LARGEST, description="Who asks: a number of `users`.")],
+    _authorization: Token = None,
+) -> int:
+    return x_user_id
+
+
+def _service(_authorization: Token = None) -> None:
+    """Checked by the route; stands here to be described."""
+
+
+Caller = Annotated[int, Depends(_caller)]
+Service = Annotated[None, Depends(_service)]
+
+
+def _check_service(request: Request, home: House) -> None:
+    token = home.settings.tasks.service_token
+    if token is None:
+        if not is_at_this_machine(request.scope, home.settings):
+            raise UserError("identity_unknown", "Only this machine is served here, until tasks.service_token is set.")
+    elif not is_same(bearer(request.headers.get("authorization")), token.get_secret_value()):
+        raise UserError("identity_unknown", "Authorization: Bearer with the service token is needed, and is not this.")
+
+
+def _user_id(request: Request) -> int:
+    """Who is named by no number that a user can have is not known; what is no number at all is malformed."""
+    given = request.headers.getlist(_HEADER)
+    if not given:
+        raise UserError("identity_unknown", "X-User-Id is needed: the number of the user who asks.")
+    if len(given) > 1 or not _INTEGER.fullmatch(given[0]):
+        raise RequestValidationError([
+            {"type": "int_parsing", "loc": ("header", _HEADER), "msg": "must be one whole number"}
+        ])  # fmt: skip
+    if len(given[0]) > _LONGEST or not 1 <= int(given[0]) <= LARGEST:
+        raise UserError("identity_unknown", "X-User-Id names no active user.")
+    return int(given[0])
+
+
+def _once_each(request: Request) -> None:
+    """Of a cursor that is given twice nobody knows which is meant."""
+    counts = Counter(name for name, _ in request.query_params.multi_items())
+    refuse([f"{name[:64]}: must not be given twice" for name, count in counts.items() if count > 1])
