@@ -201,6 +201,8 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
                 deep_links=parts.deep_links(),
             )
             web = Web(house, settings)
+            if settings.tasks.service_token is None:
+                _log.info("tasks are served to this machine alone", until="tasks.service_token is set")
             loops.append(Loop("web", web.run))
             announce(f"Vacancy {__version__} listens on {web.address}")
         runner = Runner(parts.clock, loops, drain_s=_DRAIN_S)

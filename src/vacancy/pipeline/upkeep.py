@@ -19,6 +19,8 @@ from vacancy.store import (
     outbox,
     section_status,
     subscriptions,
+    task_events,
+    telegram_codes,
     troubles,
 )
 from vacancy.store import upkeep as store_upkeep
@@ -68,6 +70,8 @@ def prune(tx: Tx, retention: RetentionSettings) -> int:
         + notifications.prune(tx, old_events, _BITE)
         + outbox.prune(tx, old_events, _BITE)
         + troubles.prune(tx, old_events)
+        + task_events.prune(tx, old_events, _BITE)
+        + telegram_codes.prune(tx, now, _BITE)
         + departed.retire(tx, now, now - _GONE_FOR_GOOD)
         + departed.prune(tx, old_items)
         + _end_subscriptions(tx, now, retention)
