@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vacancy import __version__, cli_delivery
+from vacancy import __version__, cli_delivery, cli_tasks
 from vacancy.cli_common import Json, call
 from vacancy.errors import VacancyError
 
@@ -247,6 +247,7 @@ def settings(context: typer.Context, json: Json = False) -> None:
 
 
 cli_delivery.add_to(app)
+cli_tasks.add_to(app)
 
 
 def main() -> None:

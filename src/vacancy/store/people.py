@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select, text, update
 
 from vacancy.model.tasks import Kind, Role, User
 from vacancy.store.engine import Tx
@@ -17,7 +17,14 @@ _r: Final = roles.c
 _USERS: Final = select(_u.user_id, _u.name, _u.role_id, _r.name, _r.kind, _u.is_active).join_from(
     users, roles, _u.role_id == _r.role_id
 )
+_ONE_CLERK: Final = text("SELECT pg_advisory_xact_lock(7310592053)")
 _FIND: Final = PreparedSelect(_USERS.where(_u.user_id == bindparam("user")))
+
+
+def alone(tx: Tx) -> None:
+    """Until the commit nobody else changes who works here."""
+    if tx.dialect == "postgresql":
+        tx.execute(_ONE_CLERK)
 
 
 def find_user(tx: Tx, user_id: int) -> User | None:
