@@ -18,14 +18,18 @@ from sqlalchemy import delete
 from tests.support.clock import ManualClock
 from tests.support.databases import PostgresDatabase
 from tests.support.open_tables import KEY, Maitre, table
+from tests.support.people import ADA, PORTERS, hire
 from tests.support.queue_rows import MAIL as KEPT_MAIL
 from tests.support.queue_rows import make_dead_letter
 from tests.web.calling import fill
 from tests.web.subscribing import MAIL, SECTION, Registrar, in_catalogue, site, subscribe
 
+from vacancy.model.tasks import Scope
+from vacancy.settings_sections import TaskSettings
 from vacancy.store import migrate, outbox
 from vacancy.store.engine import Store
 from vacancy.store.schema import subscriptions
+from vacancy.tasks import workflow
 
 load_all_checks()
 _KNOWN: Final = CHECKS.get_by_names(
@@ -36,10 +40,12 @@ _KNOWN: Final = CHECKS.get_by_names(
 _ENDLESS: Final = "/api/events/stream"
 _EXAMPLES: Final = 15
 _SUBSCRIBE: Final = "POST /api/subscribe"
+SERVICE_TOKEN: Final = "a-token-of-the-service-long-and-random"
 ADMIN_TOKEN: Final = "a token of the operator's, long and random"
 # What an address lets in whoever has it. Those without have a test of their own.
 _KEYS: Final = {
     "api/admin": {"Authorization": f"Bearer {ADMIN_TOKEN}"},
+    "tasks": {"Authorization": f"Bearer {SERVICE_TOKEN}", "X-User-Id": str(ADA)},
     "outbox": {"Authorization": f"Basic {b64encode(f'me:{ADMIN_TOKEN}'.encode()).decode()}"},
 }
 
@@ -55,7 +61,10 @@ def schema(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         url = database.url
     store = Store(url, clock, database_time=False)
     migrate.upgrade(store)
-    app, house = site(store, clock, per_ip=1_000_000, per_contact=10_000, admin_token=ADMIN_TOKEN)
+    tasks = TaskSettings.model_validate({"service_token": SERVICE_TOKEN})
+    app, house = site(
+        store, clock, per_ip=1_000_000, per_contact=10_000, admin_token=ADMIN_TOKEN, settings={"tasks": tasks}
+    )
     in_catalogue(house, "12345")
     Registrar(house, clock).shows(12345)
     subscribe(app)
@@ -64,13 +73,16 @@ def schema(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     # A message to look at, a dead letter to requeue, a mail to read.
     fill(house, make_dead_letter, 1)
     fill(house, outbox.add, clock.now(), KEPT_MAIL)
+    # Somebody who asks, and a task to look at.
+    fill(house, hire)
+    fill(house, workflow.create, ADA, "Count the chairs", None, PORTERS, Scope.FUNCTIONAL)
     yield schemathesis.openapi.from_asgi("/openapi.json", app)
     app.state.feed.close()
     store.close()
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("operators", [False, True], ids=["for all", "for the operator"])
+@pytest.mark.parametrize("operators", [False, True], ids=["for all", "with a key"])
 def test_every_answer_is_one_that_is_told_of(schema: Any, operators: bool) -> None:
     asked = 0
     for path, item in schema.raw_schema["paths"].items():

@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from sqlalchemy import func, select
 from tests.support.clock import ManualClock
 from tests.support.people import ADA, ALAN, CLERKS, DEB, DIRK, GONE, PAT, PIA, PORTERS, SUE
+from tests.web.calling import Answer
 from tests.web.tasking import LINK, Office, open_office
 
 from vacancy.model.tasks import Status
@@ -119,6 +121,41 @@ def test_me_is_no_number_of_a_task(office: Office) -> None:
     assert office.act(PIA, task, "report").status == 200
     assert office.act(ADA, task, "approve").status == 200
     assert office(ADA, "DELETE", f"/{task}").status == 204
+
+
+def test_answers_are_as_they_are_described(office: Office) -> None:
+    """Nothing made up meets a task; so the real answers are held to the document here."""
+    document = office.app.openapi()
+
+    def check(shape: dict[str, Any], answer: Answer, status: int) -> None:
+        assert answer.status == status, answer.body
+        schema = shape["responses"][str(status)]["content"]["application/json"]["schema"]
+        Draft202012Validator({**schema, "components": document["components"]}).validate(answer.json())
+
+    def of(verb: str, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = document["paths"][f"/tasks{path}"][verb]
+        return found
+
+    act = of("post", "/{task_id}/actions/{action}")
+    check(of("post", ""), office(ADA, "POST", "", {"title": "x", "executor_role_id": PORTERS}), 201)
+    check(of("patch", "/{task_id}"), office(PAT, "PATCH", "/1", {"description": "y"}), 200)
+    check(act, office.act(PAT, 1, "report", current_comment="done"), 200)
+    check(act, office.act(PAT, 1, "report"), 409)
+    check(act, office.act(PAT, 1, "approve"), 403)
+    check(act, office.act(ALAN, 1, "approve"), 404)
+    check(act, office.act(ADA, 1, "dance"), 422)
+    check(act, office(None, "POST", "/1/actions/approve"), 401)
+    check(act, office.act(SUE, 1, "approve"), 200)
+    check(of("get", ""), office(ADA, "GET", ""), 200)
+    check(of("get", "/{task_id}"), office(ADA, "GET", "/1"), 200)
+    check(of("get", "/{task_id}/events"), office(ADA, "GET", "/1/events"), 200)
+    check(of("get", "/me/events"), office(ADA, "GET", "/me/events"), 200)
+    check(of("get", "/me"), office(ADA, "GET", "/me"), 200)
+    code = office(ADA, "POST", "/me/telegram-code")
+    check(of("post", "/me/telegram-code"), code, 200)
+    consume = of("post", "/telegram-codes/consume")
+    check(consume, office(None, "POST", "/telegram-codes/consume", {"code": code.json()["code"]}), 200)
+    check(consume, office(None, "POST", "/telegram-codes/consume", {"code": code.json()["code"]}), 409)
 
 
 def test_the_routes_that_are_probed_are_all_there_are(office: Office) -> None:
