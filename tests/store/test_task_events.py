@@ -41,6 +41,12 @@ def read_all(store: Store, cursor: int = 0, who: int = ADA) -> list[int]:
     return [each.event_id for each in store.read_now(task_events.of_user, who, cursor, 200)]
 
 
+def somebody_waits(tx: Tx) -> bool:
+    """For a lock of the house's own."""
+    query = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    return bool(tx.execute(query).scalar())
+
+
 def test_a_transaction_that_began_first_and_commits_last_is_not_skipped(postgres_store: Store) -> None:
     """Two writers that overlap, on tasks of their own: without the lock the second would commit the higher number
     first, and a reader's cursor would step over the lower one."""
@@ -58,6 +64,8 @@ def test_a_transaction_that_began_first_and_commits_last_is_not_skipped(postgres
         first = threads.submit(store.write_now, slow)
         assert drawn.wait(30)
         second = threads.submit(store.write_now, report, other)
+        while not (second.done() or store.read_now(somebody_waits)):
+            pass
         # As far as a reader can see, nothing was committed: neither the slow one nor, before it, the quick one.
         assert read_all(store) == []
         assert not second.done()
