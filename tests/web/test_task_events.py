@@ -15,7 +15,7 @@ from tests.support.people import ADA, ALAN, CLERKS, DEB, DIRK, GONE, PAT, PIA, P
 from tests.web.calling import Answer
 from tests.web.tasking import LINK, Office, open_office
 
-from vacancy.model.tasks import Status
+from vacancy.model.tasks import Kind, Role, Status
 from vacancy.store import people, task_events
 from vacancy.store.engine import Store
 from vacancy.store.schema_tasks import task_audit_log, task_event_recipients, task_reports
@@ -237,6 +237,29 @@ def test_of_two_who_approve_at_once_one_is_first(office: Office) -> None:
     with ThreadPoolExecutor(2) as threads:
         assert sorted(threads.map(approve, (ADA, SUE))) == [200, 409]
     assert [each["event_type"] for each in office.feed(ADA)] == ["REPORT_SUBMITTED", "APPROVED"]
+
+
+def test_of_two_who_report_at_once_one_is_first(office: Office) -> None:
+    """A second report once broke a unique index, and with it the request."""
+    task = office.task(ADA, PORTERS)
+    begin = threading.Barrier(2)
+
+    def report(who: int) -> int:
+        begin.wait(30)
+        return office.act(who, task, "report").status
+
+    with ThreadPoolExecutor(2) as threads:
+        assert sorted(threads.map(report, (PAT, PIA))) == [200, 409]
+    assert len(office.feed(ADA)) == 1
+
+
+def test_what_a_role_may_is_asked_each_time_and_not_at_the_start(office: Office) -> None:
+    task = office.task(ADA, PORTERS)
+    assert office(DIRK, "GET", f"/{task}").status == 404
+    office.house.store.write_now(people.change_role, Role(5, "role 5", Kind.SUPERVISOR))
+    assert office(DIRK, "GET", f"/{task}").status == 200
+    office.act(PAT, task, "report")
+    assert len(office.feed(DIRK)) == 1
 
 
 def test_of_a_report_and_an_archiving_at_once_neither_is_half_done(office: Office) -> None:
