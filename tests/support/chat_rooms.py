@@ -155,8 +155,8 @@ def _of(tx: Any, contact: Contact) -> Any:
 
 
 @asynccontextmanager
-async def open_room(store: Store, clock: ManualClock) -> AsyncIterator[Room]:
-    fake, source = Telegram(), Lists("12025|NB")
+async def open_room(store: Store, clock: ManualClock, source: Lists | None = None) -> AsyncIterator[Room]:
+    fake, source = Telegram(), source or Lists("12025|NB")
     source.courses = {SEVEN: "01:198:111", EIGHT: "01:198:111"}
     client = Client(clock, user_agent="vacancy/test")
     hand = Hand(store, clock, source)
@@ -171,9 +171,11 @@ async def open_room(store: Store, clock: ManualClock) -> AsyncIterator[Room]:
         await fake.stop()
 
 
-def play(store: Store, clock: ManualClock, story: Callable[[Room], Awaitable[None]]) -> None:
+def play(
+    store: Store, clock: ManualClock, story: Callable[[Room], Awaitable[None]], source: Lists | None = None
+) -> None:
     async def main() -> None:
-        async with open_room(store, clock) as room:
+        async with open_room(store, clock, source) as room:
             await asyncio.wait_for(story(room), 60)
 
     asyncio.run(main())

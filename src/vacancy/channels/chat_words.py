@@ -19,10 +19,22 @@ _ENGLISH: Final = MappingProxyType({
     "rate_limited": "There are too many subscriptions, in this chat or for this section. /list shows yours; end one "
                     "with /stop and its number, then open the link again.",
     "refused": "This cannot be done here. Look at {page}",
-    "welcome": "Here you hear the moment something opens. Choose it at {page} and press the button for Telegram. This "
-               "chat's number is {chat}.",
-    "help": "/list: what this chat waits for\n/stop 12: end number 12; /stop alone: end all\n/snooze 1h: silence for "
-            "30m, 8h, 2d; /snooze off: end it\n/help: this",
+    "welcome": "Here you hear the moment something opens. Choose it at {page} and press the button for Telegram, or "
+               "write /watch and the index of a section. This chat's number is {chat}.",
+    "help": "/watch 12345: wait for section 12345\n/list: what this chat waits for\n/stop 12: end number 12; /stop "
+            "alone: end all\n/unwatch 12345: end section 12345\n/snooze 1h: silence for 30m, 8h, 2d; /snooze off: end "
+            "it\n/help: this",
+    "watched_again": "This chat waits for it again: {what}.",
+    "watch_end": "/stop_{number} ends it.",
+    "watch_choose": "Which {what} do you mean? Send the line with its term and campus:",
+    "watch_how": "Write /watch and the five digits of a section, such as /watch 12345; with its term and campus, such "
+                 "as /watch 12025 NB 12345; or a topic, such as /watch resy:venue/834.",
+    "watch_unknown": "That is not watched here. Choose something else: {page}",
+    "watch_elsewhere": "This section is at another campus. Send: {command}",
+    "watch_too_many": "There are too many subscriptions, in this chat or for this section. /list shows yours; end one "
+                      "with /stop and its number, then write /watch again.",
+    "watch_too_often": "This chat asks too often. Wait some minutes, then try again.",
+    "unwatch_how": "Write /unwatch and a number of /list, or the five digits of a section.",
     "nothing": "This chat waits for nothing. Choose something: {page}",
     "list": "This chat waits for:",
     "list_line": "{number}: {what} ({standing}) /stop_{number}",
@@ -58,9 +70,21 @@ _CHINESE: Final = MappingProxyType({
     "section_conflict": "该班级现属于另一校区。请到那里选择：{page}",
     "rate_limited": "此聊天或该班级的订阅过多。用 /list 查看，用 /stop 加编号结束一个，然后再次打开链接。",
     "refused": "此处无法完成。请查看 {page}",
-    "welcome": "一有空位，就会在这里通知您。请在 {page} 选择，然后按 Telegram 按钮。此聊天的号码是 {chat}。",
-    "help": "/list：此聊天在等待什么\n/stop 12：结束第 12 号；只写 /stop：全部结束\n"
-            "/snooze 1h：静音，也可写 30m、8h、2d；/snooze off：取消静音\n/help：本说明",
+    "welcome": "一有空位，就会在这里通知您。请在 {page} 选择，然后按 Telegram 按钮，或写 /watch 加班级编号。"
+               "此聊天的号码是 {chat}。",
+    "help": "/watch 12345：等待班级 12345\n/list：此聊天在等待什么\n/stop 12：结束第 12 号；只写 /stop：全部结束\n"
+            "/unwatch 12345：不再等待班级 12345\n/snooze 1h：静音，也可写 30m、8h、2d；/snooze off：取消静音\n"
+            "/help：本说明",
+    "watched_again": "此聊天又在等待：{what}。",
+    "watch_end": "/stop_{number} 结束它。",
+    "watch_choose": "您指的是哪一个 {what}？请发送带有学期和校区的一行：",
+    "watch_how": "请写 /watch 和班级的五位编号，例如 /watch 12345；也可加上学期和校区，例如 /watch 12025 NB 12345；"
+                 "或写一个主题，例如 /watch resy:venue/834。",
+    "watch_unknown": "这里没有监测该内容。请另选：{page}",
+    "watch_elsewhere": "该班级在另一校区。请发送：{command}",
+    "watch_too_many": "此聊天或该班级的订阅过多。用 /list 查看，用 /stop 加编号结束一个，然后再写 /watch。",
+    "watch_too_often": "此聊天请求过于频繁。请几分钟后再试。",
+    "unwatch_how": "请写 /unwatch 和 /list 中的编号，或班级的五位编号。",
     "nothing": "此聊天没有等待任何内容。请选择：{page}",
     "list": "此聊天正在等待：",
     "list_line": "{number}：{what}（{standing}） /stop_{number}",

@@ -11,6 +11,7 @@ from vacancy.channels.telegram_api import whole
 
 _COMMAND: Final = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s+(.*))?", re.DOTALL)
 _PAYLOAD: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}", re.ASCII)
 _LEFT: Final = ("left", "kicked")
 _LONGEST_DATA: Final = 64
 
@@ -28,6 +29,7 @@ class Command:
     chat: str
     name: str  # in lower case, without its slash
     argument: str
+    language: str = ""  # of whoever wrote it, as his Telegram is set; may be anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def _message(message: Mapping[str, Any], me: str) -> Update | None:
     name, argument = found[1].lower(), (found[3] or "").strip()
     if name == "start":
         return Started(chat, argument if _PAYLOAD.fullmatch(argument) else "")
-    return Command(chat, name, argument)
+    return Command(chat, name, argument, _language(message))
 
 
 def _pressed(query: Mapping[str, Any]) -> Pressed | None:
@@ -122,6 +124,11 @@ def _membership(change: Mapping[str, Any]) -> Left | None:
 def _chat(holder: Mapping[str, Any]) -> str | None:
     number = whole(_member(holder.get("chat"), "id"))
     return str(number) if number else None
+
+
+def _language(message: Mapping[str, Any]) -> str:
+    code = _member(message.get("from"), "language_code")
+    return code if isinstance(code, str) and _LANGUAGE.fullmatch(code) else ""
 
 
 def _mapping(raw: object, name: str) -> Mapping[str, Any] | None:

@@ -15,11 +15,14 @@ import structlog
 from vacancy.channels import telegram
 from vacancy.channels.telegram_text import CONFIRM, GOT_IT, SNOOZE, STOP
 from vacancy.channels.telegram_updates import Command, Left, Migrated, Pressed, Reply, Started, Update
+from vacancy.channels.words import locale_of
 from vacancy.errors import UserError
 from vacancy.model.subscriptions import Contact
 from vacancy.pipeline.chat_replies import Replies
 from vacancy.store.engine import Store
-from vacancy.subscriptions import chat_links, chats
+from vacancy.subscriptions import chat_links, chat_watch, chats
+from vacancy.subscriptions.attempts import Attempts
+from vacancy.subscriptions.chat_watch import Choices
 from vacancy.subscriptions.contacts import read_contact
 from vacancy.subscriptions.migrated import contact_moved
 from vacancy.subscriptions.rules import Desk
@@ -37,8 +40,11 @@ class Chat:
     def __init__(self, store: Store, desk: Desk, base_url: str) -> None:
         self._store = store
         self._desk = desk
+        # Of one chat, as of one address: whoever writes is told no before anything is looked up.
+        self._attempts = Attempts(desk.settings.per_ip, desk.settings.per_ip_window_s)
         self._page = f"{base_url.rstrip('/')}/subscribe"
         self._commands: Mapping[str, Callable[[Contact, str, Replies], Any]] = {
+            "watch": self._watch, "unwatch": self._unwatch,
             "stop": self._stop, "snooze": self._snooze, "list": self._list, "help": self._help,
         }  # fmt: skip
 
@@ -75,7 +81,8 @@ class Chat:
             claimed = await self._store.write(chat_links.claim, self._desk, chat, code)
         except UserError as error:
             asked_in = await self._store.write(chat_links.locale_of, code)
-            return (await self._replies(chat, asked_in)).refused(error.code)
+            replies = self._in(asked_in) if asked_in else await self._replies(chat)
+            return replies.refused(error.code)
         return self._in(claimed.subscription.locale).linked(claimed)
 
     async def _command(self, chat: Contact, command: Command) -> Reply | None:
@@ -84,9 +91,31 @@ class Chat:
         do = self._commands.get(name)
         if do is None and _is_group(chat):
             return None  # it may be another bot's
-        replies = await self._replies(chat)
+        replies = await self._replies(chat, command.language)
         reply: Reply = await (do or self._help)(chat, command.argument or number, replies)
         return reply
+
+    async def _watch(self, chat: Contact, argument: str, replies: Replies) -> Reply:
+        words = " ".join(argument.split())
+        if not words:
+            return Reply(replies.say("watch_how"))
+        try:
+            self._attempts.count(chat.value)
+        except UserError:
+            return Reply(replies.say("watch_too_often"))
+        try:
+            found = await self._store.write(chat_watch.watch, self._desk, chat, words, locale_of(replies.locale))
+        except UserError as error:
+            return replies.not_watched(error, words)
+        return replies.choices(found) if isinstance(found, Choices) else replies.watched(found)
+
+    async def _unwatch(self, chat: Contact, argument: str, replies: Replies) -> Reply:
+        """By the name of what it waits for, or as `/stop`; but never all of it, for nobody says so by this word."""
+        words = " ".join(argument.split())
+        if not words:
+            return Reply(replies.say("unwatch_how"))
+        ended = await self._store.write(chat_watch.unwatch, self._desk, chat, words)
+        return replies.unwatched(ended) if ended else await self._stop(chat, words, replies)
 
     async def _stop(self, chat: Contact, argument: str, replies: Replies) -> Reply:
         if not argument:
@@ -133,8 +162,10 @@ class Chat:
         quiet = await self._store.write(chats.snooze, self._desk, chat, number, _PRESS_SNOOZE)
         return Reply(replies.say("has_ended")) if quiet is None or not quiet.whose else replies.quiet(quiet)
 
-    async def _replies(self, chat: Contact, asked_in: str | None = None) -> Replies:
-        return self._in(asked_in or await self._store.write(chats.locale, chat) or "")
+    async def _replies(self, chat: Contact, language: str = "") -> Replies:
+        """In that of its subscriptions; where it has none, in that of whoever writes."""
+        own: str | None = await self._store.write(chats.locale, chat)
+        return self._in(own or language)
 
     def _in(self, locale: str) -> Replies:
         return Replies(locale, self._page, self._zone_of)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from vacancy.channels.chat_words import CHAT_WORDS
 from vacancy.channels.telegram_updates import Reply
 from vacancy.channels.told import tell, topic_title, web_link
 from vacancy.channels.words import locale_of, moment, one_line
+from vacancy.errors import UserError
 from vacancy.model.availability import CLOSED, OPEN
 from vacancy.model.messages import OpenItem
 from vacancy.model.subscriptions import Status, Subscription
+from vacancy.model.topics import Topic
 from vacancy.subscriptions.chat_links import Claimed
+from vacancy.subscriptions.chat_watch import Choices, Watched
 from vacancy.subscriptions.chats import Own, Quiet
 from vacancy.subscriptions.naming import Waited
 
+_LONGEST_REASON: Final = 160
 _KNOWN = {OPEN: "open", CLOSED: "closed"}
 
 
@@ -43,6 +48,27 @@ class Replies:
         known = code if code in CHAT_WORDS[locale_of(self.locale)] else "refused"
         return Reply(self.say("section_not_found" if code == "validation_failed" else known))
 
+    def watched(self, watched: Watched) -> Reply:
+        said = {None: "linked", Status.PAUSED: "watched_again"}.get(watched.was, "linked_already")
+        first = self.say(said, what=self._what(watched.waited))
+        last = self.say("watch_end", number=watched.subscription.subscription_id)
+        return Reply(f"{first}\n{self._now(watched.waited)}\n{last}")
+
+    def choices(self, choices: Choices) -> Reply:
+        lines = [_command(topic) for topic in choices.topics]
+        return Reply("\n".join((self.say("watch_choose", what=choices.what), *lines)))
+
+    def not_watched(self, error: UserError, words: str) -> Reply:
+        if error.code == "validation_failed":
+            why = one_line(error.message.removeprefix("topic: "))[:_LONGEST_REASON]
+            return Reply(f"{why}\n{self.say('watch_how')}")
+        if error.code == "section_conflict" and isinstance(error.details, Mapping):
+            place, index = error.details, words[-5:]  # however it was asked for, the index came last
+            command = f"/watch {place['term']} {place['campus']} {index}"
+            return Reply(self.say("watch_elsewhere", command=command))
+        names = {"section_not_found": "watch_unknown", "rate_limited": "watch_too_many"}
+        return Reply(self.say(names.get(error.code, "refused")))
+
     def listed(self, own: Sequence[Own], now: datetime) -> Reply:
         if not own:
             return Reply(self.say("nothing"))
@@ -51,6 +77,9 @@ class Replies:
 
     def stopped_all(self, count: int) -> Reply:
         return Reply(self.say("stopped_all", count=count) if count else self.say("stopped_none"))
+
+    def unwatched(self, ended: Sequence[Own]) -> Reply:
+        return Reply("\n".join(self.stopped(own).text for own in ended))
 
     def stopped(self, own: Own, *, edit: bool = False) -> Reply:
         return Reply(self.say("stopped", what=self._what(own.waited)), edit=edit)
@@ -89,6 +118,14 @@ class Replies:
 
     def _what(self, waited: Waited) -> str:
         return _title(waited, locale_of(self.locale))
+
+
+def _command(topic: Topic) -> str:
+    """What asks for this and nothing else."""
+    if topic.term_id is None or topic.campus_code is None:
+        return f"/watch {topic.name}"
+    what = topic.index_number or topic.name.partition(":course/")[2]
+    return f"/watch {topic.term_id} {topic.campus_code} {what}"
 
 
 def _title(waited: Waited, locale: str) -> str:

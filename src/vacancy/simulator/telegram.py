@@ -74,10 +74,11 @@ class Telegram(Provider):
         self.join(to)
         self._happened("message", {"message_id": 0, "chat": {"id": number}, "migrate_to_chat_id": to})
 
-    def write(self, number: int, text: str) -> None:
+    def write(self, number: int, text: str, language: str = "") -> None:
         """Somebody writes to the bot, in a chat that he opened thereby."""
         self.join(number)
-        self._happened("message", {"message_id": 0, "chat": {"id": number}, "text": text})
+        who = {"id": number, "language_code": language} if language else {"id": number}
+        self._happened("message", {"message_id": 0, "chat": {"id": number}, "from": who, "text": text})
 
     def follow(self, number: int, link: str) -> None:
         """Somebody opens a deep link to this bot and presses Start, after having blocked it, perhaps."""

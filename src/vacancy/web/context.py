@@ -18,9 +18,9 @@ from vacancy.errors import UserError
 from vacancy.metrics import Metrics
 from vacancy.settings import Settings
 from vacancy.store.engine import Store
+from vacancy.subscriptions.attempts import Attempts
 from vacancy.subscriptions.rules import Desk
 from vacancy.subscriptions.verification import Links
-from vacancy.web.attempts import Attempts
 from vacancy.web.client_address import client_address
 from vacancy.web.stamps import Stamps
 

@@ -1,4 +1,4 @@
-"""How often one address may ask. Counted in this process: it keeps out a flood, it does not keep books."""
+"""How often one address or chat may ask. Counted in this process: it keeps out a flood, it does not keep books."""
 
 from __future__ import annotations
 
