@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands.test_subscription_commands import SOURCE
 
 from vacancy.clock import SystemClock
 from vacancy.simulator.server import Simulator
@@ -25,7 +26,7 @@ class Shell:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
-        self.environment = {"PATH": os.environ["PATH"], "COLUMNS": "100", **environment}
+        self.environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "COLUMNS": "100", **environment}
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "vacancy", *arguments]

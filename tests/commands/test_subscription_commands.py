@@ -30,6 +30,8 @@ from vacancy.subscriptions.rules import Desk
 from vacancy.subscriptions.subscribe import Wish, subscribe
 
 KEY = "a key for the tests of commands"
+# These very files are what runs, whatever else is installed.
+SOURCE = str(Path(__file__).parents[2] / "src")
 
 
 class Shell:
@@ -39,7 +41,7 @@ class Shell:
         self.folder = folder
         self.database_url = database_url
         self.environment = {
-            "PATH": os.environ["PATH"], "COLUMNS": "100", "VACANCY_DATABASE_URL": database_url,
+            "PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "COLUMNS": "100", "VACANCY_DATABASE_URL": database_url,
             "VACANCY_SECRET_KEY": KEY, "VACANCY_SOC__TERMS": "12025", **environment,
         }  # fmt: skip
 
