@@ -15,9 +15,10 @@ import uvicorn
 
 from vacancy import __version__
 from vacancy.channels import build as build_channels
-from vacancy.channels import telegram_link
+from vacancy.channels import telegram_link, telegram_relay
 from vacancy.channels.base import Channel, Kit
 from vacancy.channels.telegram_link import DeepLinks
+from vacancy.channels.telegram_relay import Relay
 from vacancy.clock import Clock, Dice, SystemClock
 from vacancy.errors import SettingsError, StoreError, UserError, VacancyError
 from vacancy.metrics import Metrics
@@ -79,6 +80,7 @@ class Engine:
     _by_name: dict[str, Source | None] = field(default_factory=dict)
     _secret: Secret | None = None
     _desk: Desk | None = None
+    _chat: Chat | None = None
 
     def source(self, name: str) -> Source:
         """For an operator's hand, whether or not it is polled now."""
@@ -115,21 +117,31 @@ class Engine:
     def deep_links(self) -> DeepLinks | None:
         return telegram_link.build(self.kit()) if self.has_bot else None
 
+    def relay(self, bot: DeepLinks | None) -> Relay | None:
+        return telegram_relay.build(self.kit(), self.chat().hear, bot) if bot else None
+
     def switchboard(self) -> Switchboard:
         """Who listens to the bot."""
-        return Switchboard(self.kit(), self._chat().hear)
+        return Switchboard(self.kit(), self.chat().hear)
 
     @property
     def has_bot(self) -> bool:
         return self.settings.telegram.token is not None
 
-    def _chat(self) -> Chat:
-        return Chat(self.store, self.desk(), self.settings.base_url)
+    @property
+    def listens(self) -> bool:
+        return self.has_bot and self.settings.telegram.listen
+
+    def chat(self) -> Chat:
+        """One for all ways that updates come by: it counts how often a chat asks."""
+        if self._chat is None:
+            self._chat = Chat(self.store, self.desk(), self.settings.base_url)
+        return self._chat
 
     async def _contact_moved(self, before: str, after: str) -> None:
         """Told by the channel while it sends. What is not written down now is found out by the next message."""
         try:
-            await self._chat().moved(before, after)
+            await self.chat().moved(before, after)
         except StoreError as trouble:
             _log.warning("a chat's other number waits for the database", trouble=str(trouble))
 
@@ -190,6 +202,7 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
             loops += _delivering(parts)
         runner: Runner | None = None
         if "web" in only:
+            deep_links = parts.deep_links()
             house = House(
                 parts.store,
                 settings,
@@ -198,7 +211,8 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
                 lambda: runner.health() if runner else {},
                 metrics=parts.metrics,
                 intervals=parts.intervals,
-                deep_links=parts.deep_links(),
+                deep_links=deep_links,
+                relay=parts.relay(deep_links),
             )
             web = Web(house, settings)
             if settings.tasks.service_token is None:
@@ -219,7 +233,7 @@ def _delivering(parts: Engine) -> list[Loop]:
         Loop("sweep", Sweep(parts.store, desk).run),
         Loop("watch", Watch(parts.store, parts.clock, parts.intervals).run),
         Loop("herald", Herald(parts.store, parts.clock, ears).run),
-        *([Loop("chat", parts.switchboard().run)] if parts.has_bot else []),
+        *([Loop("chat", parts.switchboard().run)] if parts.listens else []),
     ]
 
 

@@ -50,7 +50,7 @@ CODES: Final[Mapping[str, Code]] = {
     "target_not_found": Code(404, "No such target is polled here."),
     "cursor_expired": Code(410, "The cursor is older than what is kept; details name the oldest event."),
     "not_held": Code(409, "No answer of this target is held back."),
-    "unauthorized": Code(401, "The operator's token is needed, and this is not it."),
+    "unauthorized": Code(401, "A token is needed here, and this is not it."),
     "admin_closed": Code(403, "No `web.admin_token` is set, so what is the operator's alone is closed."),
     "message_not_found": Code(404, "The queue has no such message."),
     "mail_not_found": Code(404, "The outbox has no such mail."),

@@ -308,6 +308,9 @@ class TelegramSettings(Section):
     api_base: Annotated[str, AfterValidator(_upstream_url)] = Field(
         default="https://api.telegram.org", description="Where Telegram's bot API answers."
     )
+    listen: bool = Field(
+        default=True, description="Read what people write to the bot; false where another process does and hands it on."
+    )
 
 
 class DiscordSettings(Section):
@@ -361,7 +364,8 @@ class DeliverySettings(Section):
 
 class TaskSettings(Section):
     service_token: HeaderSecret = Field(
-        default=None, description="Proves who asks below /tasks; without it only this machine is served there."
+        default=None,
+        description="Proves who asks below /tasks, and who hands on the bot's updates; none: only this machine may.",
     )
 
 

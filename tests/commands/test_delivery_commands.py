@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +20,8 @@ from tests.commands.test_subscription_commands import Shell as SubscriptionShell
 from tests.support.queue_rows import MAIL, add_dead, add_message, change, columns_of
 from tests.support.rows import course_event, insert_events
 
-from vacancy.store import outbox, sending
+from vacancy.pipeline.identity import Identity, called
+from vacancy.store import listening, outbox, sending
 from vacancy.store.engine import Tx
 from vacancy.store.schema import open_event_notifications
 
@@ -288,6 +291,25 @@ def test_the_doctor_looks_at_delivery(sqlite_shell: Shell, sqlite_people: People
     found = findings(sqlite_shell)
     assert found["sending is stopped: a drill"] == "warn"
     assert found["email: 1 may go, and have waited for over 10 min"] == "warn"
+
+
+def test_the_doctor_says_who_listens_to_the_bot(sqlite_shell: Shell, sqlite_people: People) -> None:
+    sqlite_shell.environment |= {
+        "VACANCY_SOC__BASE_URL": "http://127.0.0.1:1", "VACANCY_TELEGRAM__TOKEN": "1:made-up",
+        "VACANCY_TELEGRAM__API_BASE": "http://127.0.0.1:1",
+    }  # fmt: skip
+    nobody = "nobody listens to the Telegram bot: buttons and commands are not read"
+    assert findings(sqlite_shell)[nobody] == "warn"
+    mark, me = hashlib.sha256(b"1:made-up").hexdigest()[:16], Identity().new_lease()
+    assert do(sqlite_people, listening.take, mark, me, 300, lambda _: False)
+    assert findings(sqlite_shell)[f"{called(me)} listens to the Telegram bot"] == "ok"
+    assert str(os.getpid()) in called(me)
+    do(sqlite_people, listening.give_up, mark, me)
+    assert findings(sqlite_shell)[nobody] == "warn"
+    sqlite_shell.environment["VACANCY_TELEGRAM__LISTEN"] = "false"
+    found = findings(sqlite_shell)
+    assert nobody not in found
+    assert found["another process listens to the Telegram bot, and hands on what it hears (telegram.listen)"] == "ok"
 
 
 def test_the_doctor_finds_a_channel_that_does_not_work(sqlite_shell: Shell) -> None:

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from vacancy import app
-from vacancy.channels.telegram_updates import Updates
+from vacancy.channels.telegram_hearing import Hearing
 from vacancy.pipeline.switchboard import Switchboard
 from vacancy.runner import Stop
 from vacancy.settings import load
@@ -38,7 +38,7 @@ def before_the_reply() -> None:
     async def die_before(*_: object) -> None:
         die()
 
-    Updates._say = die_before  # type: ignore[method-assign, assignment]
+    Hearing._say = die_before  # type: ignore[method-assign, assignment]
 
 
 def before_the_confirmation() -> None:

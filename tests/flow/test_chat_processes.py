@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.chat_rooms import ADA, EVE, until
 from tests.support.desks import SECRET, make_desk
+from tests.support.houses import house
 from vacancy.clock import SystemClock
 from vacancy.model.subscriptions import Status
 from vacancy.simulator.telegram import TOKEN, Telegram
@@ -125,6 +126,27 @@ def test_killed_between_claim_and_confirmation_it_is_neither_lost_nor_made_twice
         answers = {message.text for message in fake.chats[ADA].messages}
         assert len(answers) == 1
         assert answers.pop().startswith("You hear of it here: section 12345, New Brunswick, Spring 2025.")
+
+    run(story)
+
+
+def test_a_house_that_does_not_listen_hears_what_another_process_hands_on(shared: Store, database_url: str) -> None:
+    async def story(fake: Telegram) -> None:
+        not_listening = {"VACANCY_TELEGRAM__LISTEN": "false", "VACANCY_WEB__PORT": "0"}
+        serve = ("-m", "vacancy", "serve", "--only", "web,deliver")
+        async with house({**environment(fake, database_url), **not_listening}, database_url, serve) as person:
+            fake.write(ADA, "/watch 12345")
+            (update,) = fake.pending
+            await person.ask("POST", "/api/telegram/update", json=update)
+            await person.ask("POST", "/api/telegram/update", json=update)
+            status, answer = await person.try_to("POST", "/api/telegram/update", json={})
+            assert (status, answer["error"]["code"]) == (422, "validation_failed")
+        assert waiting(shared, ADA) == [Status.ACTIVE]
+        assert [message.text.split(".")[0] for message in fake.chats[ADA].messages] == [
+            "You hear of it here: section 12345, New Brunswick, Spring 2025"
+        ]
+        assert fake.unconfirmed == 1
+        assert fake.path("getUpdates") not in [record.path for record in fake.records]
 
     run(story)
 

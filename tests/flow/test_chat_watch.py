@@ -7,32 +7,18 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from tests.support.catalogues import course, load, section, several
-from tests.support.chat_rooms import ADA, EVE, Room, play
+from tests.support.chat_rooms import ADA, EVE, Room, Sections, play
 from tests.support.clock import ManualClock
 from tests.support.desks import courses
-from tests.support.lists import Lists
 from vacancy.model.subscriptions import Status
-from vacancy.model.topics import Topic
 from vacancy.settings import Settings
-from vacancy.settings_sections import ResySettings, SocSettings
+from vacancy.settings_sections import ResySettings
 from vacancy.sources import by_name
 from vacancy.sources.base import Source
-from vacancy.sources.soc_topics import read_topic
 from vacancy.store.engine import Store
 
 GROUP = -1001
-PLACE = SocSettings(base_url="http://127.0.0.1:1", terms=("12025",))
 Play = Callable[[Callable[[Room], Awaitable[None]]], None]
-
-
-class Sections(Lists):
-    """Named as the Schedule of Classes names them."""
-
-    def topic(self, name: str) -> Topic:
-        return read_topic(PLACE, name.replace("|", ":"))
-
-    def _topics(self, key: str, item_key: str) -> tuple[str, ...]:
-        return tuple(name.replace("|", ":") for name in super()._topics(key, item_key))
 
 
 @pytest.fixture

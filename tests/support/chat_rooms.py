@@ -21,14 +21,16 @@ from vacancy.channels.telegram_link import DeepLinks
 from vacancy.clock import Dice
 from vacancy.model.availability import Complete
 from vacancy.model.subscriptions import Contact
+from vacancy.model.topics import Topic
 from vacancy.net.client import Client
 from vacancy.pipeline.chat import Chat
 from vacancy.pipeline.deliver import Courier
 from vacancy.pipeline.switchboard import Switchboard
 from vacancy.runner import Stop
 from vacancy.settings import Settings
-from vacancy.settings_sections import SubscriptionSettings, TelegramSettings
+from vacancy.settings_sections import SocSettings, SubscriptionSettings, TelegramSettings
 from vacancy.simulator.telegram import TOKEN, Telegram
+from vacancy.sources.soc_topics import read_topic
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store
 from vacancy.subscriptions import chat_links
@@ -40,6 +42,7 @@ from vacancy.subscriptions.subscribe import Subscribed, Wish, subscribe
 ADA, EVE = 1001, 1002
 SEVEN, EIGHT = "00007", "00008"
 FULL = some(*range(100, 140))
+PLACE = SocSettings(base_url="http://127.0.0.1:1", terms=("12025",))
 PATIENCE_S = 30.0
 
 
@@ -53,6 +56,16 @@ async def until(reached: Callable[[], object]) -> None:
             if reached():
                 return
             await asyncio.sleep(0)
+
+
+class Sections(Lists):
+    """Named as the Schedule of Classes names them."""
+
+    def topic(self, name: str) -> Topic:
+        return read_topic(PLACE, name.replace("|", ":"))
+
+    def _topics(self, key: str, item_key: str) -> tuple[str, ...]:
+        return tuple(name.replace("|", ":") for name in super()._topics(key, item_key))
 
 
 @dataclass

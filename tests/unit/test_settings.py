@@ -204,8 +204,7 @@ def test_the_table_and_the_page_say_the_same_as_the_code() -> None:
     assert all(row.help.endswith((".", "…", "CM.")) for row in rows.values())
     assert {name for name, row in rows.items() if row.secret} == {
         "secret_key", "web.admin_token", "email.smtp_password", "email.sendgrid_api_key", "telegram.token",
-        "discord.bot_token", "operator.webhook_secret", "resy.api_key", "resy.auth_token",
-        "tasks.service_token",
+        "discord.bot_token", "operator.webhook_secret", "resy.api_key", "resy.auth_token", "tasks.service_token",
     }  # fmt: skip
     assert rows["soc.interval_s"].env == env_name("soc.interval_s") == "VACANCY_SOC__INTERVAL_S"
     assert DOCS.read_text("utf-8") == render_docs(), "write docs/settings.md again from render_docs()"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, cast
 
 import pytest
 import schemathesis
@@ -24,6 +25,11 @@ from tests.support.queue_rows import make_dead_letter
 from tests.web.calling import fill
 from tests.web.subscribing import MAIL, SECTION, Registrar, in_catalogue, site, subscribe
 
+from vacancy.channels.telegram_api import BotApi
+from vacancy.channels.telegram_hearing import Hearing
+from vacancy.channels.telegram_link import DeepLinks
+from vacancy.channels.telegram_parse import Update
+from vacancy.channels.telegram_relay import Relay
 from vacancy.model.tasks import Scope
 from vacancy.settings_sections import TaskSettings
 from vacancy.store import migrate, outbox
@@ -46,8 +52,21 @@ ADMIN_TOKEN: Final = "a token of the operator's, long and random"
 _KEYS: Final = {
     "api/admin": {"Authorization": f"Bearer {ADMIN_TOKEN}"},
     "tasks": {"Authorization": f"Bearer {SERVICE_TOKEN}", "X-User-Id": str(ADA)},
+    "api/telegram/update": {"Authorization": f"Bearer {SERVICE_TOKEN}"},
     "outbox": {"Authorization": f"Basic {b64encode(f'me:{ADMIN_TOKEN}'.encode()).decode()}"},
 }
+
+
+class Named(DeepLinks):
+    async def name(self) -> str:
+        return "vacancy_bot"
+
+
+class Deaf(Relay):
+    """Reads what it is handed, and tells nobody."""
+
+    async def _once(self, number: int, update: Update) -> None:
+        pass
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -65,6 +84,7 @@ def schema(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     app, house = site(
         store, clock, per_ip=1_000_000, per_contact=10_000, admin_token=ADMIN_TOKEN, settings={"tasks": tasks}
     )
+    app.state.house = replace(house, relay=Deaf(cast("Hearing", None), Named(cast("BotApi", None))))
     in_catalogue(house, "12345")
     Registrar(house, clock).shows(12345)
     subscribe(app)

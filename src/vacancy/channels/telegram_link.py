@@ -26,10 +26,15 @@ class DeepLinks:
 
     async def to(self, code: str) -> str:
         """UserError while Telegram does not say who the bot is."""
-        self._name = self._name or await self._ask()
-        if not self._name:
+        name = await self.name()
+        if not name:
             raise UserError("unavailable", "Telegram cannot be reached right now, so there is no link; try again soon")
-        return f"https://t.me/{self._name}?start={code}"
+        return f"https://t.me/{name}?start={code}"
+
+    async def name(self) -> str:
+        """The bot's; nothing while Telegram does not say it."""
+        self._name = self._name or await self._ask()
+        return self._name
 
     async def _ask(self) -> str:
         """One question for all who wait for its answer; whoever leaves meanwhile does not take it along."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
@@ -12,8 +11,8 @@ import structlog
 from vacancy.channels.base import Kit
 from vacancy.channels.telegram import bot_api
 from vacancy.channels.telegram_api import Answer, BotApi, Ok, Refused, Unheard
+from vacancy.channels.telegram_hearing import Handler, Hearing, Reply
 from vacancy.channels.telegram_parse import Command, Left, Migrated, Numbered, Pressed, Started, Update, batch
-from vacancy.channels.telegram_text import LONGEST, cut
 from vacancy.clock import Clock, Dice
 from vacancy.runner import Stop
 
@@ -28,24 +27,11 @@ MOST_TRIES: Final = 3
 WANTED: Final = ("message", "callback_query", "my_chat_member")
 _ANSWER_WITHIN_S: Final = 10
 _LARGEST_BATCH: Final = 8 << 20
-_LONGEST_TOAST: Final = 200
 _UNAUTHORIZED: Final = (401, 404)
 
 _log = structlog.stdlib.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """`edit` puts the text in place of the message whose button was pressed, buttons and all; otherwise a press is
-    answered with a word that passes, and a command with a message. `strip` leaves the message and takes its buttons
-    away."""
-
-    text: str
-    edit: bool = False
-    strip: bool = False
-
-
-Handler = Callable[[Update], Awaitable[Reply | None]]
 Load = Callable[[], Awaitable[int]]  # the number of the first update that was not handled; 0 at first
 Save = Callable[[int], Awaitable[None]]
 
@@ -56,7 +42,7 @@ class Updates:
     def __init__(self, api: BotApi, clock: Clock, dice: Dice, handler: Handler, *, load: Load, save: Save) -> None:
         self._api = api
         self._trouble = Trouble(clock, dice)
-        self._handler = handler
+        self._hearing = Hearing(api, handler)
         self._load = load
         self._save = save
         self._me = ""
@@ -118,35 +104,13 @@ class Updates:
         if self._is_hopeless(numbered.update_id):
             _log.error("telegram update passed over", tries=MOST_TRIES, kind=type(update).__name__)
             return
-        reply = await self._handler(update)
-        if isinstance(update, Pressed):
-            await self._answer_press(update, reply)
-        elif reply is not None and isinstance(update, Started | Command):
-            await self._say("sendMessage", {"chat_id": int(update.chat), **_text(reply)})
+        await self._hearing.hear(update)
 
     def _is_hopeless(self, update_id: int) -> bool:
         """One that made the loop crash comes again when it is started again: not for ever, for others wait behind."""
         before, tries = self._in_hand
         self._in_hand = (update_id, tries + 1 if before == update_id else 1)
         return self._in_hand[1] > MOST_TRIES
-
-    async def _answer_press(self, pressed: Pressed, reply: Reply | None) -> None:
-        """Always answered: until then the button keeps turning."""
-        toast = cut(reply.text, _LONGEST_TOAST) if reply is not None and not reply.edit else ""
-        await self._say("answerCallbackQuery", {"callback_query_id": pressed.callback_id, "text": toast})
-        where = {"chat_id": int(pressed.chat), "message_id": pressed.message_id}
-        if reply is not None and reply.edit:
-            await self._say("editMessageText", {**where, **_text(reply)})
-        elif reply is not None and reply.strip:
-            await self._say("editMessageReplyMarkup", {**where, "reply_markup": {"inline_keyboard": []}})
-
-    async def _say(self, method: str, parameters: Mapping[str, Any]) -> None:
-        """Once: what was asked for is done already, and who misses the word for it can ask again."""
-        answer = await self._api.call(method, parameters)
-        if isinstance(answer, Refused):
-            _log.info("telegram reply refused", method=method, status=answer.code, reason=answer.reason)
-        elif isinstance(answer, Unheard):
-            _log.info("telegram reply lost", method=method, reason=answer.message)
 
 
 class Trouble:
@@ -187,10 +151,6 @@ class Trouble:
         if self._told != what:
             self._told = what
             _log.warning("no telegram updates", reason=what)
-
-
-def _text(reply: Reply) -> dict[str, Any]:
-    return {"text": cut(reply.text, LONGEST), "link_preview_options": {"is_disabled": True}}
 
 
 def build(kit: Kit, handler: Handler, *, load: Load, save: Save) -> Updates:

@@ -8,9 +8,11 @@ from typing import Final
 
 from vacancy.app import Engine
 from vacancy.channels.base import Channel
+from vacancy.channels.telegram import bot_api
 from vacancy.commands.finding import Finding
 from vacancy.errors import SettingsError
-from vacancy.store import queue_view
+from vacancy.pipeline.identity import called, is_dead
+from vacancy.store import listening, queue_view
 from vacancy.store.engine import Tx
 from vacancy.store.queue_view import Outside
 
@@ -24,7 +26,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 async def examine_delivery(parts: Engine) -> list[Finding]:
-    found = [*_queue(parts), *_operator(parts)]
+    found = [*_queue(parts), *_operator(parts), *_bot(parts)]
     try:
         channels = parts.desk().channels
     except SettingsError as error:
@@ -60,6 +62,20 @@ def _queue(parts: Engine) -> Iterator[Finding]:
 
 def _look(tx: Tx) -> tuple[Outside, int, Mapping[str, int]]:
     return queue_view.outside(tx), queue_view.count_dead(tx), queue_view.overdue(tx, tx.now() - _TOO_LONG)
+
+
+def _bot(parts: Engine) -> Iterator[Finding]:
+    """Who reads what people write to it."""
+    if not parts.has_bot:
+        return
+    if not parts.listens:
+        yield Finding("ok", "another process listens to the Telegram bot, and hands on what it hears (telegram.listen)")
+        return
+    who = parts.store.read_now(listening.holder, bot_api(parts.kit()).mark)
+    if who is None or is_dead(who):
+        yield Finding("warn", "nobody listens to the Telegram bot: buttons and commands are not read", _SERVING)
+    else:
+        yield Finding("ok", f"{called(who)} listens to the Telegram bot")
 
 
 def _operator(parts: Engine) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from vacancy.channels.chat_words import CHAT_WORDS
-from vacancy.channels.telegram_updates import Reply
+from vacancy.channels.telegram_hearing import Reply
 from vacancy.channels.told import tell, topic_title, web_link
 from vacancy.channels.words import locale_of, moment, one_line
 from vacancy.errors import UserError

@@ -31,6 +31,12 @@ def is_dead(lease_owner: str) -> bool:
     return not fields[1].isdigit() or _started(int(fields[1])) != fields[2]
 
 
+def called(lease_owner: str) -> str:
+    """For an operator, who looks for it."""
+    host, pid, *_ = (*lease_owner.partition("#")[0].split("|"), "")
+    return f"process {pid} on {host.partition('/')[0]}"
+
+
 def _host() -> str:
     boot = Path("/proc/sys/kernel/random/boot_id")
     return f"{socket.gethostname()}/{boot.read_text().strip()[:8] if boot.exists() else '-'}"[:120]

@@ -107,6 +107,11 @@ class Telegram(Provider):
     def unconfirmed(self) -> int:
         return len(self._updates)
 
+    @property
+    def pending(self) -> Sequence[Mapping[str, Any]]:
+        """What is not confirmed yet, as getUpdates has it."""
+        return tuple(self._updates)
+
     def _happened(self, kind: str, what: object) -> None:
         self._updates.append({"update_id": self.next_update_id, kind: what})
         self.next_update_id += 1

@@ -49,6 +49,12 @@ def give_up(tx: Tx, bot: str, listener: str) -> None:
         _swap(tx, _lease_of(bot), before, f"{iso(tx.now())} {_NOBODY}")
 
 
+def holder(tx: Tx, bot: str) -> str | None:
+    """Who has the lease this moment, as far as anybody does."""
+    until, _, who = (recall(tx, _lease_of(bot)) or "").partition(" ")
+    return who if who not in ("", _NOBODY) and datetime.fromisoformat(until) > tx.now() else None
+
+
 def heard(tx: Tx, bot: str) -> int:
     """The number of the first update that was not handled; 0 at first."""
     kept = recall(tx, _offset_of(bot))

@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 from starlette.types import Scope
 
 from vacancy.channels.telegram_link import DeepLinks
+from vacancy.channels.telegram_relay import Relay
 from vacancy.clock import Clock, Dice
 from vacancy.errors import UserError
 from vacancy.metrics import Metrics
@@ -44,6 +45,8 @@ class House:
     dice: Dice = field(default_factory=Dice)
     # Leads to the Telegram bot, where there is one.
     deep_links: DeepLinks | None = None
+    # Hears what another process read from the bot.
+    relay: Relay | None = None
 
     @cached_property
     def attempts(self) -> Attempts:

@@ -1,4 +1,5 @@
-"""What is the operator's alone: the admin API, which takes a token, and the outbox, whose mails hold live links."""
+"""What is not everybody's: the admin API, which takes a token; the outbox, whose mails hold live links; and what other
+processes of this house ask."""
 
 from __future__ import annotations
 
@@ -36,6 +37,25 @@ def admin_only(
 ) -> None:
     """A dependency of every address below /api/admin."""
     _check(house.settings, bearer(authorization))
+
+
+def services_only(
+    request: Request,
+    house: HouseDep,
+    authorization: Annotated[str | None, Header(description="`Bearer` and `tasks.service_token`.")] = None,
+) -> None:
+    """A dependency of what other processes of this house ask."""
+    check_service(request.scope, house.settings, authorization, "unauthorized")
+
+
+def check_service(scope: Scope, settings: Settings, authorization: str | None, code: str) -> None:
+    """UserError with this code. Without a token only those on this very machine may ask."""
+    token = settings.tasks.service_token
+    if token is None:
+        if not is_at_this_machine(scope, settings):
+            raise UserError(code, "Only this machine is served here, until tasks.service_token is set.")
+    elif not is_same(bearer(authorization), token.get_secret_value()):
+        raise UserError(code, "Authorization: Bearer with tasks.service_token is needed, and is not this.")
 
 
 def check_outbox(request: Request, house: House) -> None:

@@ -16,13 +16,13 @@ from starlette.responses import Response
 
 from vacancy.errors import UserError
 from vacancy.model.tasks import LARGEST
-from vacancy.subscriptions.contacts import is_same
 from vacancy.tasks import workflow
-from vacancy.web.context import House, house
-from vacancy.web.operators import bearer, is_at_this_machine
+from vacancy.web.context import house
+from vacancy.web.operators import check_service
 from vacancy.web.parameters import refuse
 
 _HEADER: Final = "X-User-Id"
+_UNKNOWN: Final = "identity_unknown"
 _INTEGER: Final = re.compile(r"-?[0-9]+", re.ASCII)
 _LONGEST: Final = len(str(LARGEST))
 
@@ -37,7 +37,7 @@ class ServiceRoute(APIRoute):
         plain = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            _check_service(request, house(request))
+            check_service(request.scope, house(request).settings, request.headers.get("authorization"), _UNKNOWN)
             return await self.admit(request, plain)
 
         return handle
@@ -76,26 +76,17 @@ Caller = Annotated[int, Depends(_caller)]
 Service = Annotated[None, Depends(_service)]
 
 
-def _check_service(request: Request, home: House) -> None:
-    token = home.settings.tasks.service_token
-    if token is None:
-        if not is_at_this_machine(request.scope, home.settings):
-            raise UserError("identity_unknown", "Only this machine is served here, until tasks.service_token is set.")
-    elif not is_same(bearer(request.headers.get("authorization")), token.get_secret_value()):
-        raise UserError("identity_unknown", "Authorization: Bearer with the service token is needed, and is not this.")
-
-
 def _user_id(request: Request) -> int:
     """Who is named by no number that a user can have is not known; what is no number at all is malformed."""
     given = request.headers.getlist(_HEADER)
     if not given:
-        raise UserError("identity_unknown", "X-User-Id is needed: the number of the user who asks.")
+        raise UserError(_UNKNOWN, "X-User-Id is needed: the number of the user who asks.")
     if len(given) > 1 or not _INTEGER.fullmatch(given[0]):
         raise RequestValidationError([
             {"type": "int_parsing", "loc": ("header", _HEADER), "msg": "must be one whole number"}
         ])  # fmt: skip
     if len(given[0]) > _LONGEST or not 1 <= int(given[0]) <= LARGEST:
-        raise UserError("identity_unknown", "X-User-Id names no active user.")
+        raise UserError(_UNKNOWN, "X-User-Id names no active user.")
     return int(given[0])
 
 
