@@ -306,7 +306,7 @@ open_event_notifications = _table(
     Column("payload", Json),  # what a notice says
     Column("created_at", Utc, nullable=False),
     UniqueConstraint("open_event_id", "subscription_id"),
-    # One message to a contact for one opening, whatever it subscribed to.
+    # One message to a contact for one opening, whatever it subscribed to. Of a webhook, each subscription is a contact.
     UniqueConstraint("open_event_id", "channel", "contact_hash"),
     Index("ix_open_event_notifications_subscription", "subscription_id"),
     # The queue: almost every row is finished. What may go now has no time before which it may not.
