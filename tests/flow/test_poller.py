@@ -65,6 +65,41 @@ def test_a_database_that_is_away_ends_the_loop_for_its_supervisor_to_start_again
         poll_once(store, source)
 
 
+class Outage(Lists):
+    """The database goes away under its polls, under some of them after the loop has ended for the others."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(*(f"12025|T{number}" for number in range(count)))
+        self.left = count
+        self.ended = asyncio.Event()
+        self.back = asyncio.Event()
+
+    async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome:
+        if self.back.is_set():
+            return some(1, 2, 3)
+        self.left -= 1
+        if self.left % 2:
+            await self.ended.wait()
+        raise StoreError("the database does not answer")
+
+
+def test_an_outage_ends_the_loop_once_however_many_polls_it_fails(store: Store) -> None:
+    async def story() -> None:
+        source, clock = Outage(8), Restless()
+        poller, stop = Poller(store, [source], [], clock, Dice(1), Metrics()), Stop(clock)
+        with pytest.raises(StoreError):
+            await asyncio.wait_for(poller.run(stop), 30)
+        source.ended.set()
+        await asyncio.wait(set().union(*poller._running.values()))
+        source.back.set()
+        running = asyncio.create_task(poller.run(stop))
+        stop.request()
+        await asyncio.wait_for(running, 30)
+        assert set().union(*poller._running.values()) == set()
+
+    asyncio.run(story())
+
+
 class Counted(Lists):
     """It counts how often each target is asked, and says when the second one was asked again."""
 

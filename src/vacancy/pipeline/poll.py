@@ -107,6 +107,8 @@ class Poller:
     async def run(self, stop: Stop) -> None:
         """Poll what is due, as it falls due, until asked to stop; then finish what was asked already."""
         await self.configure()
+        # What the database failed while it was away is why we begin anew: once, however many polls that were.
+        await self._put_away()
         try:
             while not stop.requested:
                 heard = self._bell.rings
@@ -172,10 +174,21 @@ class Poller:
         await stop.wait_for(self._bell.wait(heard, self._clock, seconds))
 
     async def _reap(self) -> None:
+        trouble = await self._put_away()
+        if trouble is not None:
+            raise trouble
+
+    async def _put_away(self) -> VacancyError | None:
+        """All that have ended; the last one's trouble, if the database failed any."""
+        trouble: VacancyError | None = None
         for running in self._running.values():
             for task in [task for task in running if task.done()]:
                 running.discard(task)
-                await self._ended(task)
+                try:
+                    await self._ended(task)
+                except VacancyError as error:
+                    trouble = error
+        return trouble
 
     async def _finish(self) -> None:
         if tasks := set().union(*self._running.values()):
