@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -50,6 +51,24 @@ def closed_app(sqlite_house: House) -> Iterator[FastAPI]:
 
 def admin(app: FastAPI, method: str, target: str, body: object = None, token: str = TOKEN) -> Answer:
     return send(app, method, f"/api/admin/{target}", body, {"authorization": f"Bearer {token}"})
+
+
+def test_wrong_tokens_are_counted_and_the_right_one_is_never_shut_out(sqlite_store: Store, clock: ManualClock) -> None:
+    app = create_app(make_house(sqlite_store, clock, admin_token=TOKEN, per_ip=2))
+    # Asking without one is how a browser begins; it is no guess.
+    assert {ask(app, "/api/admin/queue").status for _ in range(5)} == {401}
+    answers = [admin(app, "GET", "queue", token=f"guess {number}") for number in range(4)]
+    assert [answer.status for answer in answers] == [401, 401, 429, 429]
+    assert answers[2].error["code"] == "rate_limited"
+    assert int(answers[2].headers["retry-after"]) > 0
+    assert admin(app, "GET", "queue").status == 200
+    guess = {"authorization": "Basic " + b64encode(b"me:guess").decode()}
+    refused = ask(app, "/outbox", headers=guess)
+    assert (refused.status, refused.headers["content-type"].partition(";")[0]) == (429, "text/html")
+    assert refused.headers["retry-after"]
+    other = send(app, "GET", "/api/admin/queue", None, {"authorization": "Bearer x"}, "192.0.2.7")
+    assert other.status == 401
+    app.state.feed.close()
 
 
 def test_every_address_below_it_is_tried_here(app: FastAPI) -> None:

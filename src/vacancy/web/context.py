@@ -63,6 +63,10 @@ class House:
         return Attempts(_CODE_GUESSES, _CODE_GUESSES_WITHIN_S)
 
     @cached_property
+    def wrong_tokens(self) -> Attempts:
+        return Attempts(self.settings.subscriptions.per_ip, self.settings.subscriptions.per_ip_window_s)
+
+    @cached_property
     def links(self) -> Links:
         return Links(self.desk.secret, self.clock)
 
@@ -73,6 +77,10 @@ class House:
     def count_attempt(self, scope: Scope) -> None:
         """UserError when this address asks too often."""
         self.attempts.count(self._address(scope))
+
+    def count_wrong_token(self, scope: Scope) -> None:
+        """UserError when this address was wrong too often."""
+        self.wrong_tokens.count(self._address(scope))
 
     @contextmanager
     def counting_guesses(self, scope: Scope) -> Iterator[None]:

@@ -14,7 +14,7 @@ from vacancy.tasks.refusals import WORDS
 
 _ROOT: Final = "/tasks"
 _ERRORS: Final = {403: "forbidden", 409: "conflict"}
-_ALWAYS: Final = ("identity_unknown", "validation_failed", "internal_error", "unavailable")
+_ALWAYS: Final = ("identity_unknown", "validation_failed", "rate_limited", "internal_error", "unavailable")
 
 
 class TaskError(BaseModel):

@@ -308,7 +308,7 @@ _MANAGE_PAGE: Final = {
         do="`save`, `pause`, `resume`, `wake` or `unsubscribe`.", **_CHOICES,
     ),
 }  # fmt: skip
-_OUTBOX_REFUSALS: Final = ("unauthorized", "admin_closed", "validation_failed", "unavailable")
+_OUTBOX_REFUSALS: Final = ("unauthorized", "admin_closed", "validation_failed", "rate_limited", "unavailable")
 _MAIL_NUMBER: Final = {
     "name": "outbox_id", "in": "path", "required": True, "description": "The mail's number.",
     "schema": {"type": "integer", "minimum": 1},

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from fastapi import Header
+from pydantic import SecretStr
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
@@ -29,14 +30,16 @@ _FORWARDED: Final = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-clien
 _FORWARDED_PREFIX: Final = "x-forwarded-"
 # Browsers have spoken 1.1 for decades; a proxy of few words, which adds no header, speaks 1.0 to what is behind it.
 _OLD_HTTP: Final = "1.0"
+_NOT_LET_IN: Final = "unauthorized"
 
 
 def admin_only(
+    request: Request,
     house: HouseDep,
     authorization: Annotated[str | None, Header(description="`Bearer` and `web.admin_token`.")] = None,
 ) -> None:
     """A dependency of every address below /api/admin."""
-    _check(house.settings, bearer(authorization))
+    _check(house, request.scope, bearer(authorization))
 
 
 def services_only(
@@ -45,17 +48,17 @@ def services_only(
     authorization: Annotated[str | None, Header(description="`Bearer` and `tasks.service_token`.")] = None,
 ) -> None:
     """A dependency of what other processes of this house ask."""
-    check_service(request.scope, house.settings, authorization, "unauthorized")
+    check_service(house, request.scope, authorization)
 
 
-def check_service(scope: Scope, settings: Settings, authorization: str | None, code: str) -> None:
+def check_service(house: House, scope: Scope, authorization: str | None, code: str = _NOT_LET_IN) -> None:
     """UserError with this code. Without a token only those on this very machine may ask."""
-    token = settings.tasks.service_token
+    token = house.settings.tasks.service_token
     if token is None:
-        if not is_at_this_machine(scope, settings):
+        if not is_at_this_machine(scope, house.settings):
             raise UserError(code, "Only this machine is served here, until tasks.service_token is set.")
-    elif not is_same(bearer(authorization), token.get_secret_value()):
-        raise UserError(code, "Authorization: Bearer with tasks.service_token is needed, and is not this.")
+        return
+    _compare(house, scope, bearer(authorization), token, "tasks.service_token", code)
 
 
 def check_outbox(request: Request, house: House) -> None:
@@ -64,7 +67,7 @@ def check_outbox(request: Request, house: House) -> None:
     if settings.email.provider != PROVIDER:
         raise UserError("not_found", "mails are not kept in the outbox here")
     if settings.web.admin_token is not None:
-        _check(settings, _basic_password(request.headers))
+        _check(house, request.scope, _basic_password(request.headers))
     elif not is_at_this_machine(request.scope, settings):
         raise UserError("admin_closed", "the outbox is open on this machine alone, until web.admin_token is set")
 
@@ -83,12 +86,22 @@ def bearer(authorization: str | None) -> str:
     return given[1] if given else ""
 
 
-def _check(settings: Settings, given: str) -> None:
-    token = settings.web.admin_token
+def _check(house: House, scope: Scope, given: str) -> None:
+    token = house.settings.web.admin_token
     if token is None:
         raise UserError("admin_closed", "web.admin_token is not set: set it to open what is the operator's")
-    if not is_same(given, token.get_secret_value()):
-        raise UserError("unauthorized", "web.admin_token is needed here, and this is not it")
+    _compare(house, scope, given, token, "web.admin_token")
+
+
+def _compare(
+    house: House, scope: Scope, given: str, token: SecretStr, name: str, code: str = _NOT_LET_IN
+) -> None:  # fmt: skip
+    """The right one is let in whatever came before it: nobody is shut out by those who share his address."""
+    if is_same(given, token.get_secret_value()):
+        return
+    if given:
+        house.count_wrong_token(scope)
+    raise UserError(code, f"{name} is needed here, and this is not it")
 
 
 def _basic_password(headers: Headers) -> str:

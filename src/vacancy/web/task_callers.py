@@ -37,7 +37,7 @@ class ServiceRoute(APIRoute):
         plain = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            check_service(request.scope, house(request).settings, request.headers.get("authorization"), _UNKNOWN)
+            check_service(house(request), request.scope, request.headers.get("authorization"), _UNKNOWN)
             return await self.admit(request, plain)
 
         return handle

@@ -45,7 +45,7 @@ router = APIRouter(
     prefix="/api/admin",
     tags=["admin"],
     dependencies=[Depends(admin_only)],
-    responses=documented("unauthorized", "admin_closed", "validation_failed"),
+    responses=documented("unauthorized", "admin_closed", "validation_failed", "rate_limited"),
 )
 
 

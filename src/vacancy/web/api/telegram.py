@@ -63,7 +63,7 @@ async def link(request: Request, house: HouseDep, asked: LinkAsked) -> Response:
     summary="Hand on what the bot was told",
     dependencies=[Depends(services_only)],
     responses={
-        **documented("unauthorized", "validation_failed", "unavailable"),
+        **documented("unauthorized", "validation_failed", "rate_limited", "unavailable"),
         400: documented("channel_unavailable")[400],
     },
     openapi_extra={"requestBody": {"required": True, "content": {_JSON: {"schema": _UPDATE}}}},
