@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -250,9 +251,27 @@ cli_delivery.add_to(app)
 cli_tasks.add_to(app)
 
 
+def _config_first(arguments: Sequence[str]) -> list[str]:
+    """`--config` may stand anywhere; it is the program's and no verb's, and is looked for before the verb alone."""
+    named: list[str] = []
+    others: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            others += [word, *words]
+        elif word == "--config":
+            value = next(words, None)
+            if value is None:
+                return [word]
+            named += [word, value]
+        else:
+            (named if word.startswith("--config=") else others).append(word)
+    return [*named, *others]
+
+
 def main() -> None:
     try:
-        app()
+        app(_config_first(sys.argv[1:]))
     except VacancyError as error:
         for line in str(error).splitlines():
             sys.stderr.write(f"vacancy: {line}\n")

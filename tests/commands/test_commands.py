@@ -182,3 +182,20 @@ def test_a_database_that_is_newer_is_refused(shell: Shell) -> None:
     ended = shell("targets", "list")
     assert ended.returncode == 2
     assert "newer than this version" in ended.stderr
+
+
+def test_the_file_of_settings_is_named_before_or_after_the_verb(tmp_path: Path) -> None:
+    shell, file = Shell(tmp_path), tmp_path / "ours.toml"
+    file.write_text('base_url = "https://ours.example"\n')
+    named = ["--config", str(file)]
+    for arguments in (
+        [*named, "settings"], ["settings", *named], ["settings", f"--config={file}"], ["settings", *named, "--json"],
+    ):  # fmt: skip
+        ended = shell(*arguments)
+        assert (ended.returncode, "https://ours.example" in ended.stdout) == (0, True), arguments
+    ended = shell("settings", "--config")
+    assert ended.returncode == 2
+    assert "'--config' requires an argument" in ended.stderr
+    # What stands after the two dashes is the verb's, however it is spelt.
+    ended = shell("send-test", "email", "--", "--config")
+    assert "requires an argument" not in ended.stderr
