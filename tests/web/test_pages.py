@@ -22,6 +22,20 @@ class Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
+SHARED = "fbclid=a1&utm_source=x&x=%00&x=2"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/docs", "/subscribe", "/subscribe?topic=soc:12025:NB:12345", "/sw.js", "/outbox", "/outbox?before=9"]
+)
+def test_a_link_that_was_shared_leads_to_its_page(sqlite_app: FastAPI, path: str) -> None:
+    here = {"host": "localhost"}
+    plain = ask(sqlite_app, path, headers=here)
+    shared = ask(sqlite_app, f"{path}{'&' if '?' in path else '?'}{SHARED}", headers=here)
+    assert (plain.status, shared.status) == (200, 200)
+    assert ask(sqlite_app, "/outbox?before=x", headers=here).status == 400
+
+
 def board(app: FastAPI) -> str:
     answer = ask(app, "/")
     assert answer.status == 200

@@ -335,15 +335,15 @@ _BY_HAND: Final[dict[str, Operation]] = {
     ),
     "/": _get(
         "pages", "board", "The board", "What is polled, and the last openings, live.",
-        {"200": _answer("A page.", "text/html", _TEXT), **_errors("validation_failed", "unavailable")},
+        {"200": _answer("A page.", "text/html", _TEXT), **_errors("unavailable")},
     ),
     "/docs": _get(
         "pages", "docs", "This description, to read", "Made of the OpenAPI document; works offline.",
-        {"200": _answer("A page.", "text/html", _TEXT), **_errors("validation_failed")},
+        {"200": _answer("A page.", "text/html", _TEXT), **_errors()},
     ),
     "/sw.js": _get(
         "pages", "service_worker", "What shows notifications", "The script that a browser keeps to be told by.",
-        {"200": _answer("A script.", "text/javascript", _TEXT), **_errors("validation_failed")},
+        {"200": _answer("A script.", "text/javascript", _TEXT), **_errors()},
     ),
     "/subscribe": _SUBSCRIBE_PAGE,
     "/subscribe/telegram": _TELEGRAM_PAGE,

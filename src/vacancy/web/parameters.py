@@ -1,4 +1,5 @@
-"""Query parameters are known or refused: a misspelt cursor must not mean "from the start"."""
+"""Query parameters are known or refused: a misspelt cursor must not mean "from the start". Only pages pass over what
+they do not know: a link that was shared comes back with marks of whoever counts its visitors."""
 
 from __future__ import annotations
 
@@ -59,13 +60,15 @@ def several(read: Reader) -> Reader:
     return read_all
 
 
-def read_query(scope: Scope, known: Mapping[str, Reader], repeatable: Container[str] = ()) -> dict[str, Any]:
+def read_query(
+    scope: Scope, known: Mapping[str, Reader], repeatable: Container[str] = (), *, strict: bool = True
+) -> dict[str, Any]:
     """The parameters of a plain route, each read by its reader. One that is repeatable is read into a list."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for name, text in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
         if name not in known:
-            problems.append(_unknown(name, known))
+            problems += [_unknown(name, known)] if strict else []
         elif name in values and name not in repeatable:
             problems.append(f"{name}: must not be given twice")
         else:

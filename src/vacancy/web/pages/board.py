@@ -23,7 +23,6 @@ from vacancy.web.operators import may_look
 from vacancy.web.pages.ago import ago
 from vacancy.web.pages.facts import campus_of, facts_of, title_of, web_address
 from vacancy.web.pages.render import page
-from vacancy.web.parameters import read_query
 
 _SHOWN: Final = 30
 _STATES: Final = {
@@ -61,7 +60,6 @@ class Watched:
 
 
 async def board(request: Request) -> Response:
-    read_query(request.scope, {})
     home = house(request)
     now = home.clock.now()
     views, events, newest = await home.store.read(_look, home.intervals)

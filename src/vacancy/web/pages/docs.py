@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from vacancy.errors import CODES
 from vacancy.web.pages.render import page
-from vacancy.web.parameters import read_query
 
 _VERBS: Final = ("get", "post", "put", "patch", "delete")
 
@@ -47,7 +46,6 @@ class Shape:
 
 
 async def docs(request: Request) -> Response:
-    read_query(request.scope, {})
     app: FastAPI = request.app
     document = app.openapi()
     return page(

@@ -64,7 +64,7 @@ class _OutboxPage(Page):
 
 class OutboxList(_OutboxPage):
     async def get(self, request: Request) -> Response:
-        before = read_query(request.scope, {"before": whole(1, _LARGEST)}).get("before")
+        before = read_query(request.scope, {"before": whole(1, _LARGEST)}, strict=False).get("before")
         home = house(request)
         kept = await home.store.read(outbox.latest, _SHOWN, before)
         now = home.clock.now()
@@ -76,7 +76,6 @@ class OutboxList(_OutboxPage):
 
 class OutboxMail(_OutboxPage):
     async def get(self, request: Request) -> Response:
-        read_query(request.scope, {})
         kept = await _kept(request)
         now = house(request).clock.now()
         return page(
@@ -86,7 +85,6 @@ class OutboxMail(_OutboxPage):
 
 class OutboxHtml(_OutboxPage):
     async def get(self, request: Request) -> Response:
-        read_query(request.scope, {})
         kept = await _kept(request)
         return HTMLResponse(_HEAD.sub(_BESIDE, kept.mail.html, count=1), headers=_MAIL_HEADERS)
 

@@ -14,7 +14,6 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from vacancy.web.parameters import read_query
 from vacancy.web.trace import trace_id
 
 STATIC: Final = Path(__file__).parent.parent / "static"
@@ -48,9 +47,8 @@ def root(request: Request) -> str:
     return path.rstrip("/")
 
 
-async def service_worker(request: Request) -> Response:
+async def service_worker(_: Request) -> Response:
     """At the root, for it may only look after what lies below itself. It speaks with this site alone."""
-    read_query(request.scope, {})
     return FileResponse(STATIC / "sw.js", media_type="text/javascript", headers=_WORKER_HEADERS)
 
 
