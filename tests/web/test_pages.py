@@ -119,6 +119,34 @@ def test_pages_let_nothing_else_run(sqlite_app: FastAPI, path: str) -> None:
     assert next(attrs["lang"] for tag, attrs in tags if tag == "html")
 
 
+@pytest.mark.parametrize("path", ["/", "/docs", "/subscribe", "/unsubscribe?token=x"])
+def test_a_phone_may_keep_every_page(sqlite_app: FastAPI, path: str) -> None:
+    answer = ask(sqlite_app, path)
+    assert "manifest-src 'self'" in answer.headers["content-security-policy"]
+    links = {attrs["rel"]: attrs["href"] for tag, attrs in Tags(answer.body.decode()).found if tag == "link"}
+    assert links["manifest"] == "/manifest.webmanifest"
+    icon = ask(sqlite_app, links["apple-touch-icon"] or "")
+    assert (icon.headers["content-type"], _size(icon.body)) == ("image/png", "180x180")
+
+
+def test_the_manifest_names_what_there_is(sqlite_app: FastAPI) -> None:
+    answer = ask(sqlite_app, "/manifest.webmanifest")
+    assert answer.headers["content-type"] == "application/manifest+json"
+    found = answer.json()
+    # An iPhone takes pushes of what stands alone, from its home screen; what is named is meant from where this lies.
+    assert (found["display"], found["start_url"], found["scope"]) == ("standalone", "./", "./")
+    for icon in found["icons"]:
+        image = ask(sqlite_app, f"/{icon['src']}")
+        assert (image.status, image.headers["content-type"]) == (200, icon["type"])
+        assert icon["sizes"] == (_size(image.body) if icon["type"] == "image/png" else "any")
+    assert {"192x192", "512x512"} <= {icon["sizes"] for icon in found["icons"]}
+
+
+def _size(png: bytes) -> str:
+    assert png.startswith(b"\x89PNG")
+    return "x".join(str(int.from_bytes(png[at : at + 4])) for at in (16, 20))
+
+
 def test_the_board_works_without_scripts(sqlite_app: FastAPI) -> None:
     assert '<noscript><meta http-equiv="refresh" content="30"></noscript>' in board(sqlite_app)
 

@@ -24,7 +24,7 @@ from vacancy.web.pages.board import board
 from vacancy.web.pages.docs import docs
 from vacancy.web.pages.manage import ManagePage
 from vacancy.web.pages.outbox import OutboxHtml, OutboxList, OutboxMail
-from vacancy.web.pages.render import Static, service_worker
+from vacancy.web.pages.render import Static, manifest, service_worker
 from vacancy.web.pages.subscribe import SubscribePage
 from vacancy.web.pages.telegram import TelegramPage
 from vacancy.web.pages.unsubscribe import UnsubscribePage
@@ -64,6 +64,7 @@ def create_app(house: House) -> FastAPI:
             Route("/unsubscribe", UnsubscribePage),
             Route("/manage/{subscription_id}", ManagePage),
             Route("/sw.js", service_worker),
+            Route("/manifest.webmanifest", manifest),
             Route("/outbox", OutboxList),
             Route("/outbox/{outbox_id}", OutboxMail),
             Route("/outbox/{outbox_id}/html", OutboxHtml),

@@ -345,6 +345,10 @@ _BY_HAND: Final[dict[str, Operation]] = {
         "pages", "service_worker", "What shows notifications", "The script that a browser keeps to be told by.",
         {"200": _answer("A script.", "text/javascript", _TEXT), **_errors()},
     ),
+    "/manifest.webmanifest": _get(
+        "pages", "manifest", "What a phone keeps the site by", "A web app manifest.",
+        {"200": _answer("A manifest.", "application/manifest+json", {"type": "object"}), **_errors()},
+    ),
     "/subscribe": _SUBSCRIBE_PAGE,
     "/subscribe/telegram": _TELEGRAM_PAGE,
     "/verify": _VERIFY_PAGE,

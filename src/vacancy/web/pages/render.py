@@ -19,7 +19,7 @@ from vacancy.web.trace import trace_id
 STATIC: Final = Path(__file__).parent.parent / "static"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
@@ -50,6 +50,13 @@ def root(request: Request) -> str:
 async def service_worker(_: Request) -> Response:
     """At the root, for it may only look after what lies below itself. It speaks with this site alone."""
     return FileResponse(STATIC / "sw.js", media_type="text/javascript", headers=_WORKER_HEADERS)
+
+
+async def manifest(_: Request) -> Response:
+    """At the root, for what it names is meant from there, whatever a proxy puts before it. By it a phone keeps the site
+    like a program, which on some is the only way to be told by the browser."""
+    path, kind = STATIC / "manifest.webmanifest", "application/manifest+json"
+    return FileResponse(path, media_type=kind, headers={"Cache-Control": "no-cache"})
 
 
 class Static(StaticFiles):
