@@ -8,12 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
-    ColumnElement,
-    String,
     and_,
     bindparam,
     case,
-    cast,
     delete,
     exists,
     func,
@@ -31,6 +28,7 @@ from vacancy.model.availability import OPEN
 from vacancy.model.subscriptions import HEARING, Subscription
 from vacancy.model.topics import ItemName
 from vacancy.store import bells
+from vacancy.store.addressees import WHOM, is_of, is_of_one_alone
 from vacancy.store.engine import Tx
 from vacancy.store.events import of_group
 from vacancy.store.prepared import Prepared, PreparedSelect
@@ -97,19 +95,6 @@ _TOPICS: Final = PreparedSelect(
     .where(_e.fanned_out_at.is_(None), of_group(_e, bindparam("lead")))
     .order_by(_e.open_event_id)
 )
-# To one address of a webhook each subscription is a contact of its own, for each signs by its own secret: one that a
-# stranger made would take the message away from the owner's. The mark keeps the column's length: 44 + 1 + 19.
-_MARK: Final = "#"
-_MARKED: Final = 44
-_WHOM: Final = case(
-    (
-        _s.contact_type == literal_column("'webhook'"),
-        func.substr(_s.contact_hash, literal_column("1"), literal_column(f"{_MARKED}"))
-        .concat(literal_column(f"'{_MARK}'"))
-        .concat(cast(_s.subscription_id, String)),
-    ),
-    else_=_s.contact_hash,
-)
 _NEXT_IDS: Final = (
     select(_s.subscription_id)
     .where(_s.topic == bindparam("topic"), _s.subscription_id > bindparam("after"))
@@ -123,7 +108,7 @@ _WANTING: Final = select(
     _s.subscription_id,
     bindparam("dedupe", type_=_n.dedupe_key.type),
     _s.contact_type,
-    _WHOM,
+    WHOM,
     _s.snooze_until,
     bindparam("now", type_=_n.created_at.type),
 ).where(
@@ -287,19 +272,14 @@ def adopt(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int:
 
 def skip_unheard(tx: Tx, contact_hash: str | None = None) -> Sequence[tuple[str, str]]:
     """Alerts of those who rest, left, or have had as many as they wished for: (hash, channel) of each contact."""
-    whose = [] if contact_hash is None else [_is_of(contact_hash)]
+    whose = [] if contact_hash is None else [is_of(contact_hash)]
     rows = tx.execute(
         update(open_event_notifications)
         .where(IS_PENDING, _n.kind == ALERT, _n.locked_by.is_(None), ~_OWNER_HEARS, *whose)
         .values(fanout_status=SKIPPED, error={"code": "not_waiting", "message": "its subscription does not wait now"})
         .returning(_n.contact_hash, _n.channel)
     )
-    # What was one subscription's own is nothing to another.
-    return sorted({(row.contact_hash, row.channel) for row in rows if _MARK not in row.contact_hash})
-
-
-def _is_of(contact_hash: str) -> ColumnElement[bool]:
-    return or_(_n.contact_hash == contact_hash, _n.contact_hash.startswith(f"{contact_hash[:_MARKED]}{_MARK}"))
+    return sorted({(row.contact_hash, row.channel) for row in rows if not is_of_one_alone(row.contact_hash)})
 
 
 def drop_waiting(tx: Tx, subscription_id: int, why: str) -> int:
