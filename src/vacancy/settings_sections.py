@@ -38,6 +38,11 @@ def is_loopback_host(host: str) -> bool:
         return False
 
 
+def least_interval_s(url: str) -> float:
+    """Between two polls of one target there; this machine alone may be asked as often as it likes."""
+    return 0 if is_loopback_host(urlsplit(url).hostname or "") else POLITE_S["interval_s"]
+
+
 def _split(text: str) -> SplitResult:
     parts = urlsplit(text)
     _ = parts.port  # reading it is what checks it

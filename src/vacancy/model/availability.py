@@ -130,6 +130,7 @@ class Policy:
     group_empty_after: int | None = None  # only items of a group that was empty for so many whole answers raise events
     event_gap_s: float = 0  # no second event of an item within it; what opened meanwhile is raised when it ends
     adaptive: bool = False  # targets where much happens are asked sooner, quiet ones later
+    least_s: float = 0  # between two polls of a target, however hot it is and whatever the dice say
 
     @property
     def slowest_s(self) -> float:

@@ -45,7 +45,11 @@ def next_delay(policy: Policy, dice: Dice, now: datetime, last_edge_at: datetime
     if held:
         return min(_HELD_PROBE_S, policy.interval_s)
     factor = _warmth(now, last_edge_at) if policy.adaptive else 1.0
-    return dice.jitter(policy.interval_s * factor, policy.jitter)
+    return _jittered(policy, dice, factor)
+
+
+def _jittered(policy: Policy, dice: Dice, factor: float = 1.0) -> float:
+    return max(policy.least_s, dice.jitter(policy.interval_s * factor, policy.jitter))
 
 
 def _warmth(now: datetime, last_edge_at: datetime | None) -> float:
@@ -57,7 +61,7 @@ def _warmth(now: datetime, last_edge_at: datetime | None) -> float:
 
 
 def after_failure(policy: Policy, dice: Dice, claim: Claim, failed: Failed, now: datetime) -> Setback:
-    interval = dice.jitter(policy.interval_s, policy.jitter)
+    interval = _jittered(policy, dice)
     if failed.trouble is Trouble.INTERNAL:
         return Setback(interval, 0.0)
     if failed.trouble is Trouble.MISCONFIGURED and _is_lasting(claim, now):

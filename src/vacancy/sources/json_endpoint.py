@@ -15,6 +15,7 @@ from vacancy.model.topics import ItemName, Topic
 from vacancy.net.client import Client, Reach
 from vacancy.settings import Settings
 from vacancy.settings_json import JsonSettings
+from vacancy.settings_sections import least_interval_s
 from vacancy.sources import json_topics
 from vacancy.sources.base import ReferenceSource, Source
 from vacancy.sources.json_plan import Plan, make_plan
@@ -43,6 +44,7 @@ class JsonEndpoint:
             settings.fetch_timeout_s,
             misses_to_close=settings.misses_to_close,
             time_zone=settings.time_zone,
+            least_s=least_interval_s(settings.url),
         )
 
     def questions(self) -> Sequence[Question]:

@@ -28,7 +28,7 @@ from vacancy.model.markets import MARKETS
 from vacancy.model.topics import ItemName, Topic
 from vacancy.net.client import Client
 from vacancy.settings import Settings
-from vacancy.settings_sections import ResySettings
+from vacancy.settings_sections import ResySettings, least_interval_s
 from vacancy.sources import resy_topics
 from vacancy.sources.base import ReferenceSource, Source
 from vacancy.sources.resy_search import ResySearch
@@ -65,6 +65,7 @@ class Resy:
             group_empty_after=_VENUE_EMPTY_AFTER,
             event_gap_s=settings.dedupe_minutes * 60,
             adaptive=True,
+            least_s=least_interval_s(settings.base_url),
         )
 
     def questions(self) -> Sequence[Question]:

@@ -29,7 +29,7 @@ from vacancy.model.events import Description
 from vacancy.model.topics import ItemName, Topic
 from vacancy.net.client import Client, Reach
 from vacancy.settings import Settings
-from vacancy.settings_sections import SocSettings
+from vacancy.settings_sections import SocSettings, least_interval_s
 from vacancy.sources import soc_catalogue, soc_topics
 from vacancy.sources.base import ReferenceSource, Source
 from vacancy.sources.soc_catalogue import SocCatalogue
@@ -53,7 +53,11 @@ class Soc:
         self._settings = settings
         self._client = client
         self.policy = Policy(
-            settings.interval_s, settings.jitter, settings.fetch_timeout_s, time_zone="America/New_York"
+            settings.interval_s,
+            settings.jitter,
+            settings.fetch_timeout_s,
+            time_zone="America/New_York",
+            least_s=least_interval_s(settings.base_url),
         )
 
     def questions(self) -> Sequence[Question]:
