@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, cast
 
 import msgspec
 
 from vacancy.clock import SystemClock
-from vacancy.model.markets import MARKETS
+from vacancy.net.client import Client, Response
 from vacancy.settings_sections import ResySettings
 from vacancy.sources.resy import Resy
-from vacancy.sources.resy_page import Page, read_page
-from vacancy.sources.resy_slots import Venue, gather
-from vacancy.sources.tables import Bucket, Found, read_bucket
+from vacancy.sources.resy_search import ResySearch
+from vacancy.sources.tables import Bucket, read_bucket
 
 VENUES: Final = 400
 TIMES: Final = 5
 MOVED: Final = 2  # venues that come and go with each sweep: 20 of 2,000 slots, 1 %
 SIZES: Final = (2, 4)
 PER_PAGE: Final = 100
+_HEADERS: Final[Mapping[str, str]] = {"Content-Type": "application/json"}
+_NOW: Final = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 _NIGHT: Final = 2_000  # venues in the ring: none comes back while the bench runs
 
 
@@ -27,19 +29,21 @@ def settings() -> ResySettings:
     return ResySettings(enabled=True, base_url="http://127.0.0.1:1", interval_s=0.001, jitter=0.0, party_sizes=SIZES)
 
 
-def pages(key: str, turn: int) -> list[tuple[int, bytes]]:
-    """For each party size the pages of one bucket; the same turn gives the same bytes."""
-    bucket = read_bucket(key)
-    first = turn * MOVED
-    hits = [_hit(bucket, (first + nth) % _NIGHT) for nth in range(VENUES)]
-    bodies = [
+def pages(key: str, turn: int, guests: int = 100) -> list[bytes]:
+    """For each party size the pages of one bucket. The same turn gives the same slots; and the same bytes, unless other
+    guests have rated the venues."""
+    return [page for size in SIZES for page in _pages_for(read_bucket(key), turn * MOVED, size, guests)]
+
+
+def _pages_for(bucket: Bucket, first: int, size: int, guests: int) -> list[bytes]:
+    hits = [_hit(bucket, (first + nth) % _NIGHT, size, guests) for nth in range(VENUES)]
+    return [
         msgspec.json.encode({"search": {"hits": hits[start : start + PER_PAGE], "total_pages": VENUES // PER_PAGE}})
         for start in range(0, VENUES, PER_PAGE)
     ]
-    return [(size, body) for size in SIZES for body in bodies]
 
 
-def _hit(bucket: Bucket, number: int) -> dict[str, object]:
+def _hit(bucket: Bucket, number: int, size: int, guests: int) -> dict[str, object]:
     hour = bucket.hours[0]
     moments = [f"{bucket.day} {hour + nth // 4:02d}:{nth % 4 * 15:02d}:00" for nth in range(TIMES)]
     return {
@@ -49,13 +53,13 @@ def _hit(bucket: Bucket, number: int) -> dict[str, object]:
         "location": {"url_slug": "new-york-ny"},
         "url_slug": f"restaurant-{number}",
         "price_range": 2,
-        "rating": {"average": 4.5, "count": 100},
+        "rating": {"average": 4.5, "count": guests},
         "images": [f"https://image.resy.com/{number}.jpg"],
         "availability": {
             "slots": [
                 {
                     "date": {"start": moment, "end": moment},
-                    "config": {"id": nth, "type": "Dining Room", "token": f"rgs://resy/{number}/{nth}/{moment}"},
+                    "config": {"id": nth, "type": "Dining Room", "token": f"rgs://resy/{number}/{nth}/{size}/{moment}"},
                 }
                 for nth, moment in enumerate(moments)
             ]
@@ -64,23 +68,25 @@ def _hit(bucket: Bucket, number: int) -> dict[str, object]:
 
 
 class Pages:
-    """A provider that reads what the upstream would have sent, as the search does, without asking for it."""
-
-    name = "resy"
-    asks = "bench"
+    """In place of the network: what the upstream would have sent for one bucket, in the order in which it is asked."""
 
     def __init__(self) -> None:
-        self.bodies: Sequence[tuple[int, bytes]] = ()
+        self._bodies: Iterator[bytes] = iter(())
 
-    async def search(self, bucket: Bucket, party_sizes: Sequence[int], *, gap_s: float) -> Found:  # noqa: ARG002
-        listed: dict[int, dict[str, Venue]] = {size: {} for size in party_sizes}
-        for size, body in self.bodies:
-            page = read_page(body, bucket.day)
-            assert isinstance(page, Page), page
-            listed[size].update(page.venues)
-        return Found(gather(MARKETS["nyc"], bucket, list(listed.items())), VENUES)
+    def put(self, bodies: Sequence[bytes]) -> None:
+        self._bodies = iter(bodies)
+
+    async def post(self, url: str, **asked: object) -> Response:  # noqa: ARG002
+        return Response(200, _HEADERS, next(self._bodies), 0.0, _NOW)
+
+
+class Hasty(SystemClock):
+    """Nobody waits between two pages."""
+
+    async def sleep(self, seconds: float) -> None:
+        pass
 
 
 def resy() -> tuple[Resy, Pages]:
-    provider = Pages()
-    return Resy(settings(), provider, SystemClock()), provider
+    upstream, clock, given = Pages(), Hasty(), settings()
+    return Resy(given, ResySearch(given, cast("Client", upstream), clock), clock), upstream

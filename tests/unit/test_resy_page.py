@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vacancy.sources.resy_listing import Listing
-from vacancy.sources.resy_page import Page, read_page
+from vacancy.sources.resy_page import Page, Reader
 from vacancy.sources.resy_slots import Venue
 
 DAY = date(2026, 2, 18)
@@ -31,7 +31,7 @@ def body(*hits: Any, **search: Any) -> bytes:
 
 
 def read(content: bytes) -> Page:
-    page = read_page(content, DAY)
+    page = Reader(DAY).read(content)
     assert isinstance(page, Page), page
     return page
 
@@ -89,7 +89,7 @@ def test_what_adorns_may_be_anything() -> None:
     ],
 )  # fmt: skip
 def test_one_malformed_member_rejects_the_page(content: bytes) -> None:
-    why = read_page(content, DAY)
+    why = Reader(DAY).read(content)
     assert isinstance(why, str)
     assert "\n" not in why
     assert len(why) < 400
@@ -97,7 +97,7 @@ def test_one_malformed_member_rejects_the_page(content: bytes) -> None:
 
 def test_a_page_of_another_day_is_refused() -> None:
     other = {"slots": [{"date": {"start": "2026-02-19 20:30:00"}}]}
-    assert "another day" in str(read_page(body(hit(1, availability=other)), DAY))
+    assert "another day" in str(Reader(DAY).read(body(hit(1, availability=other))))
     # One table after midnight is no other day.
     assert read(body(hit(1, availability=other), hit(2, "23:30"))).hits == 2
 
@@ -110,11 +110,11 @@ def test_a_venue_twice_on_one_page_is_one_venue() -> None:
 
 @given(st.binary(max_size=80))
 def test_no_bytes_are_more_than_a_value(content: bytes) -> None:
-    assert isinstance(read_page(content, DAY), Page | str)
+    assert isinstance(Reader(DAY).read(content), Page | str)
 
 
 def page(total: int | None, *numbers: int) -> Page:
-    return Page(total, len(numbers), {str(each): Venue(str(each), "x", (), {}) for each in numbers})
+    return Page(total, len(numbers), {str(each): Venue(str(each), "x", ()) for each in numbers})
 
 
 def listing(*pages: Page) -> Listing:

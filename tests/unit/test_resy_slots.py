@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vacancy.model.availability import Item
 from vacancy.model.markets import MARKETS
-from vacancy.sources.resy_slots import Venue, gather, normal_moment
-from vacancy.sources.tables import Bucket, Slot, read_bucket, slot_id
+from vacancy.sources.resy_slots import Shelf, Venue, normal_moment, read_adornments
+from vacancy.sources.tables import Bucket, read_bucket, slot_id
 
 NYC = MARKETS["nyc"]
 DAY = date(2026, 2, 18)
@@ -97,7 +98,7 @@ def test_a_bucket_takes_in_the_hours_around_its_time_slot() -> None:
     times = [f"{hour:02d}:{minute}" for hour in range(24) for minute in ("00", "59")]
     taken = [slot.payload["time"] for slot in gathered((2, venue("834", *times)))]
     assert taken == ["19:00", "19:59", "20:00", "20:59", "21:00", "21:59"]
-    tomorrow = Venue("834", "Blue Fern", ("2026-02-19 20:30:00",), {})
+    tomorrow = Venue("834", "Blue Fern", ("2026-02-19 20:30:00",))
     assert gathered((2, tomorrow)) == []
     assert (Bucket(DAY, "23:30").hours, Bucket(DAY, "00:15").hours) == ((22, 23), (0, 1))
     assert read_bucket("2026-02-18_20:30") == EVENING
@@ -105,14 +106,31 @@ def test_a_bucket_takes_in_the_hours_around_its_time_slot() -> None:
 
 
 def venue(number: str = "834", *moments: str, **adornments: Any) -> Venue:
-    return Venue(number, "Blue Fern", tuple(f"2026-02-18 {at}:00" for at in moments), adornments)
+    return Venue(number, "Blue Fern", tuple(f"2026-02-18 {at}:00" for at in moments), read_adornments(adornments))
 
 
-def gathered(*seen: tuple[int, Venue], bucket: Bucket = EVENING) -> list[Slot]:
-    listed: dict[int, dict[str, Venue]] = {}
+def gathered(*seen: tuple[int, Venue], bucket: Bucket = EVENING) -> list[Item]:
+    slots = Shelf(NYC, bucket).gather(listed(*seen))
+    return sorted(slots.values(), key=lambda slot: str(slot.payload["time"]))
+
+
+def listed(*seen: tuple[int, Venue]) -> list[tuple[int, dict[str, Venue]]]:
+    found: dict[int, dict[str, Venue]] = {}
     for size, each in seen:
-        listed.setdefault(size, {})[each.venue_id] = each
-    return sorted(gather(NYC, bucket, list(listed.items())).values(), key=lambda slot: slot.payload["time"])
+        found.setdefault(size, {})[each.venue_id] = each
+    return list(found.items())
+
+
+def test_slots_of_a_venue_that_says_the_same_are_not_made_again() -> None:
+    shelf, fern, rose = Shelf(NYC, EVENING), venue("834", "20:30"), venue("835", "20:30")
+    first = shelf.gather(listed((2, fern), (2, rose)))
+    again = shelf.gather(listed((2, venue("834", "20:30")), (2, venue("835", "20:30", rating={"average": 4}))))
+    same, other = (slot_id("resy", number, "2026-02-18 20:30:00") for number in ("834", "835"))
+    assert again[same] is first[same]
+    assert (again[other].payload["rating"], "rating" in first[other].payload) == (4.0, False)
+    (bigger,) = shelf.gather(listed((2, fern), (4, fern))).values()
+    assert bigger.payload["partySizes"] == [2, 4]
+    assert shelf.gather(listed((2, rose))).keys() == {other}
 
 
 def test_a_slot_has_the_party_sizes_that_it_was_listed_for_and_no_other() -> None:
@@ -125,7 +143,7 @@ def test_a_slot_has_the_party_sizes_that_it_was_listed_for_and_no_other() -> Non
 def test_party_sizes_do_not_make_another_slot() -> None:
     (two,) = gathered((2, venue("834", "20:30")))
     (four,) = gathered((4, venue("834", "20:30")))
-    assert two.slot_id == four.slot_id
+    assert two.key == four.key
     assert two.payload != four.payload
 
 

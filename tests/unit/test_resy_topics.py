@@ -32,7 +32,9 @@ class Nobody:
     name = "resy"
     asks = ""
 
-    async def search(self, bucket: Bucket, party_sizes: Sequence[int], *, gap_s: float) -> Found | Failed:
+    async def search(
+        self, bucket: Bucket, party_sizes: Sequence[int], last_mark: bytes | None, *, gap_s: float
+    ) -> Found | Failed:
         return Found({}, 0)
 
 

@@ -67,6 +67,7 @@ class TargetState:
     known_version: int = -1
     known: frozenset[str] | None = None
     wholes: int = 0  # how many whole answers were believed
+    said: Mapping[str, Item] = field(default_factory=dict)  # by the last believed answer; what it was is no news
     _open_in: Counter[str] = field(default_factory=Counter)
     _gone_from: dict[str, int] = field(default_factory=dict)
 

@@ -74,9 +74,14 @@ def _due(state: TargetState, answer: Answer, policy: Policy, now: datetime) -> t
 
 
 def _said_anew(state: TargetState, answer: Answer) -> tuple[Item, ...]:
-    """Open before and after, and described in other words: readers filter by them."""
+    """Open before and after, and described in other words: readers filter by them. What is the same object still was
+    compared when it came."""
+    said = state.said
     return tuple(
         item
         for key, item in answer.items.items()
-        if key in state.open and item.payload and digest(item.payload) != state.items[key].says
+        if said.get(key) is not item
+        and key in state.open
+        and item.payload
+        and digest(item.payload) != state.items[key].says
     )

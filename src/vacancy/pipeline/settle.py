@@ -182,6 +182,7 @@ def _believe(
     verdict: Believe, dice: Dice,
 ) -> Settled:  # fmt: skip
     changes = compare(state, answer, added, source.policy, now, baseline=verdict.baseline)
+    state.said = answer.items
     values: dict[str, Any] = {"polls": _ONE_MORE_POLL}
     if isinstance(answer, Complete):
         counts = () if verdict.recount else claim.counts

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from hashlib import sha1, sha256
+from hashlib import sha1
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import msgspec
 import structlog
 
 from vacancy.clock import Clock
@@ -32,14 +31,13 @@ from vacancy.settings_sections import ResySettings, least_interval_s
 from vacancy.sources import resy_topics
 from vacancy.sources.base import ReferenceSource, Source
 from vacancy.sources.resy_search import ResySearch
-from vacancy.sources.tables import SLOT_ID_DIGITS, Bucket, Found, Provider, read_bucket
+from vacancy.sources.tables import SLOT_ID_DIGITS, Bucket, Provider, read_bucket
 from vacancy.store.engine import Store, Tx
 
 NAME: Final = "resy"
 _GAP_S: Final = 0.25
 _GAP_SLOWED_S: Final = 0.5
 _VENUE_EMPTY_AFTER: Final = 2
-_ENCODER: Final = msgspec.json.Encoder(order="sorted")
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -80,15 +78,13 @@ class Resy:
 
     async def ask(self, claim: Claim, last_mark: bytes | None) -> PollOutcome:
         gap_s = _GAP_SLOWED_S if claim.slowed else _GAP_S
-        found = await self._provider.search(read_bucket(claim.key), self._settings.party_sizes, gap_s=gap_s)
-        if isinstance(found, Failed):
+        found = await self._provider.search(read_bucket(claim.key), self._settings.party_sizes, last_mark, gap_s=gap_s)
+        if isinstance(found, Failed | Unchanged):
             return found
-        items = {slot.slot_id: Item(slot.slot_id, slot.venue_id, slot.payload) for slot in found.slots.values()}
         if found.lacking:
             _log.info("the answer is partial", reason=found.lacking)
-            return Partial(frozenset(items), items)
-        mark = _mark(found)
-        return Unchanged() if mark == last_mark else Complete(frozenset(items), items, mark, found.listed)
+            return Partial(frozenset(found.slots), found.slots)
+        return Complete(frozenset(found.slots), found.slots, found.mark, found.listed)
 
     def is_item_key(self, text: str) -> bool:
         return len(text) == SLOT_ID_DIGITS and set(text) <= set("0123456789abcdef")
@@ -116,12 +112,6 @@ class Resy:
     def _question(self, bucket: Bucket) -> Question:
         asked = f"{self._provider.asks}|{self._settings.party_sizes}|{bucket.key}|{bucket.hours}"
         return Question(NAME, bucket.key, sha1(asked.encode(), usedforsecurity=False).hexdigest())
-
-
-def _mark(found: Found) -> bytes:
-    """Of all that readers see. That no venue is listed at all is another answer than that none has a table."""
-    slots = sorted((slot.slot_id, slot.payload) for slot in found.slots.values())
-    return sha256(_ENCODER.encode((found.listed > 0, slots))).digest()
 
 
 def build(settings: Settings, client: Client, store: Store) -> tuple[list[Source], list[ReferenceSource]]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import msgspec
 
-from vacancy.sources.resy_slots import Venue, normal_moment, one_line
+from vacancy.sources.resy_slots import Venue, normal_moment, one_line, read_adornments
 
+NOTHING_READ: Final[Mapping[int, Venue]] = MappingProxyType({})
 _VENUE_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}", re.ASCII)
 _MOST_PAGES: Final = 100_000
 
@@ -60,16 +62,12 @@ class _Hit(msgspec.Struct):
     resy_url: Any = None
 
 
-_DECISIVE: Final = ("name", "id", "venue", "availability")
-_ADORNMENTS: Final = tuple(field for field in _Hit.__struct_fields__ if field not in _DECISIVE)
-
-
 class _Pagination(msgspec.Struct):
     total_pages: _Total = None
 
 
 class _Search(msgspec.Struct):
-    hits: list[_Hit]
+    hits: list[msgspec.Raw]
     total_pages: _Total = None
     pagination: _Pagination | None = None
 
@@ -79,7 +77,8 @@ class _Body(msgspec.Struct):
     total_pages: _Total = None
 
 
-_DECODER: Final = msgspec.json.Decoder(_Body)
+_BODY: Final = msgspec.json.Decoder(_Body)
+_HIT: Final = msgspec.json.Decoder(_Hit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +90,41 @@ class Page:
     venues: Mapping[str, Venue]
 
 
-def read_page(body: bytes, day: date) -> Page | str:
-    """One malformed hit rejects the whole; then the answer is why."""
-    try:
-        decoded = _DECODER.decode(body)
-        venues = [_read_hit(hit, day) for hit in decoded.search.hits]
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        return f"the page cannot be read: {error}"
-    moments = [moment for venue in venues for moment in venue.moments]
-    if moments and not any(moment.startswith(day.isoformat()) for moment in moments):
-        return f"the page is of another day: asked for {day}, and its first time is {moments[0]}"
-    merged: dict[str, Venue] = {}
-    for venue in venues:
-        before = merged.get(venue.venue_id)
-        merged[venue.venue_id] = _joined(before, venue) if before else venue
-    return Page(_total(decoded), len(venues), merged)
+class Reader:
+    """Reads the pages of one poll. A hit of the same bytes as in the poll before is what it was then: few change."""
+
+    def __init__(self, day: date, before: Mapping[int, Venue] = NOTHING_READ) -> None:
+        self._day = day
+        self._before = before
+        self.hits: dict[int, Venue] = {}  # by the hash of its bytes
+
+    def read(self, body: bytes) -> Page | str:
+        """One malformed hit rejects the whole; then the answer is why."""
+        try:
+            decoded = _BODY.decode(body)
+            venues = [self._read_hit(bytes(hit)) for hit in decoded.search.hits]
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+            return f"the page cannot be read: {error}"
+        if why := self._of_another_day(venues):
+            return why
+        merged: dict[str, Venue] = {}
+        for venue in venues:
+            before = merged.get(venue.venue_id)
+            merged[venue.venue_id] = _joined(before, venue) if before else venue
+        return Page(_total(decoded), len(venues), merged)
+
+    def _read_hit(self, hit: bytes) -> Venue:
+        number = hash(hit)
+        venue = self._before.get(number) or _read_hit(_HIT.decode(hit), self._day)
+        self.hits[number] = venue
+        return venue
+
+    def _of_another_day(self, venues: Sequence[Venue]) -> str | None:
+        day = self._day.isoformat()
+        if any(moment.startswith(day) for venue in venues for moment in venue.moments):
+            return None
+        first = next((venue.moments[0] for venue in venues if venue.moments), None)
+        return first and f"the page is of another day: asked for {day}, and its first time is {first}"
 
 
 def _read_hit(hit: _Hit, day: date) -> Venue:
@@ -115,7 +134,7 @@ def _read_hit(hit: _Hit, day: date) -> Venue:
         raise ValueError(f"venue {venue_id} has no name")
     offers = (hit.availability.slots if hit.availability else None) or ()
     moments = tuple(normal_moment(offer.date.start, day) for offer in offers)
-    return Venue(venue_id, name, moments, {field: getattr(hit, field) for field in _ADORNMENTS})
+    return Venue(venue_id, name, moments, read_adornments(msgspec.structs.asdict(hit)))
 
 
 def _venue_id(hit: _Hit) -> str:

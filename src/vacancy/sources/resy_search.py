@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
 from vacancy.clock import Clock
-from vacancy.model.availability import Failed, Trouble
+from vacancy.model.availability import Failed, Trouble, Unchanged
 from vacancy.model.markets import MARKETS
 from vacancy.net.client import Client, Reach
 from vacancy.settings_sections import ResySettings
-from vacancy.sources.resy_listing import Listing
-from vacancy.sources.resy_page import Page, read_page
-from vacancy.sources.resy_slots import PROVIDER, gather
+from vacancy.sources.resy_page import Reader
+from vacancy.sources.resy_pile import Pile, read_mark, write_mark
+from vacancy.sources.resy_slots import PROVIDER, Shelf, Venue
 from vacancy.sources.tables import Bucket, Found
 from vacancy.sources.upstream import post
 
@@ -37,39 +38,48 @@ class ResySearch:
         self._box = settings.bounding_box or self._market.box
         self._url = f"{settings.base_url}/3/venuesearch/search"
         self._headers, self._secrets = _credentials(settings)
+        self._memories: dict[str, _Memory] = {}
         self.asks = f"{_NORMALISER}|{self._url}|{self._market.name}|{self._box}"
 
-    async def search(self, bucket: Bucket, party_sizes: Sequence[int], *, gap_s: float) -> Found | Failed:
+    async def search(
+        self, bucket: Bucket, party_sizes: Sequence[int], last_mark: bytes | None, *, gap_s: float
+    ) -> Found | Unchanged | Failed:
         turn = _Turn(self._clock, self._settings.fetch_timeout_s, gap_s)
-        listings: dict[int, Listing] = {}
+        memory = self._memory_of(bucket)
+        reader = Reader(bucket.day, memory.hits)
+        known = read_mark(last_mark)
+        piles = {size: Pile(reader, self._settings.per_page, known.get(size, ())) for size in party_sizes}
         failures: list[Failed] = []
-        for size in party_sizes:
-            listings[size], failed = await self._list(turn, bucket, size)
+        for size, pile in piles.items():
+            failed = await self._fill(pile, turn, bucket, size)
             if failed and failed.trouble in _OF_THE_WHOLE:
                 return failed
             failures += [failed] if failed else []
-        read = [(size, listing) for size, listing in listings.items() if listing.pages]
-        if failures and not read:
-            return failures[0]
-        reasons = (f"for {size}: {listing.lacking}" for size, listing in listings.items() if listing.lacking)
-        listed = set().union(*(listing.venues for _, listing in read))
-        slots = gather(self._market, bucket, [(size, listing.venues) for size, listing in read])
-        return Found(slots, len(listed), next(reasons, None))
+        if all(pile.is_as_before for pile in piles.values()):
+            return Unchanged()
+        return _found(piles, memory, reader) or failures[0]
 
-    async def _list(self, turn: _Turn, bucket: Bucket, size: int) -> tuple[Listing, Failed | None]:
-        listing = Listing(self._settings.per_page)
+    async def _fill(self, pile: Pile, turn: _Turn, bucket: Bucket, size: int) -> Failed | None:
         for number in range(1, self._settings.max_pages + 1):
-            page = await self._page(turn, bucket, size, number)
-            if isinstance(page, Failed):
-                listing.lack(f"page {number}: {page.message}")
-                return listing, page
-            listing.add(page)
-            if listing.is_over:
-                return listing, None
-        listing.lack(f"there are more than the {self._settings.max_pages} pages that resy.max_pages allows")
-        return listing, None
+            body = await self._page(turn, bucket, size, number)
+            failed = body if isinstance(body, Failed) else pile.add(body)
+            if failed:
+                pile.lack(f"page {number}: {failed.message}")
+                return failed
+            if pile.is_over:
+                return None
+        pile.lack(f"there are more than the {self._settings.max_pages} pages that resy.max_pages allows")
+        return None
 
-    async def _page(self, turn: _Turn, bucket: Bucket, size: int, number: int) -> Page | Failed:
+    def _memory_of(self, bucket: Bucket) -> _Memory:
+        """Of as many buckets as there are at one time: days go by."""
+        memory = self._memories.pop(bucket.key, None) or _Memory(Shelf(self._market, bucket))
+        self._memories[bucket.key] = memory
+        while len(self._memories) > self._settings.window_days * len(self._settings.time_slots):
+            del self._memories[next(iter(self._memories))]
+        return memory
+
+    async def _page(self, turn: _Turn, bucket: Bucket, size: int, number: int) -> bytes | Failed:
         left_s = await turn.next()
         if left_s <= 0:
             return Failed(Trouble.TIMEOUT, f"not asked: the poll took {self._settings.fetch_timeout_s:g} s already")
@@ -85,8 +95,7 @@ class ResySearch:
         )
         if isinstance(answer, Failed):
             return _with_advice(answer)
-        page = read_page(answer.body, bucket.day)
-        return Failed(Trouble.UNREADABLE, page) if isinstance(page, str) else page
+        return answer.body
 
     def _question(self, bucket: Bucket, size: int, number: int) -> bytes:
         """No hour is asked for: the day comes whole, and the bucket takes its own part of it."""
@@ -101,6 +110,26 @@ class ResySearch:
             "query": "",
         }
         return msgspec.json.encode(asked)
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What the last poll of a bucket read, so that this one need not read it again."""
+
+    shelf: Shelf
+    hits: Mapping[int, Venue] = field(default_factory=dict)
+
+
+def _found(piles: Mapping[int, Pile], memory: _Memory, reader: Reader) -> Found | None:
+    """None if nothing could be read at all."""
+    listings = {size: pile.listing() for size, pile in piles.items()}
+    read = [(size, listing.venues) for size, listing in listings.items() if listing.pages]
+    if not read:
+        return None
+    reasons = (f"for {size}: {listing.lacking}" for size, listing in listings.items() if listing.lacking)
+    listed = set().union(*(venues for _, venues in read))
+    memory.hits = reader.hits
+    return Found(memory.shelf.gather(read), len(listed), write_mark(piles), next(reasons, None))
 
 
 class _Turn:

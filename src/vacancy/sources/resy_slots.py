@@ -10,8 +10,11 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import msgspec
+
+from vacancy.model.availability import Item
 from vacancy.model.markets import Market
-from vacancy.sources.tables import Bucket, Slot, slot_id
+from vacancy.sources.tables import Bucket, slot_id
 
 PROVIDER: Final = "resy"
 _MOMENT: Final = re.compile(
@@ -27,14 +30,29 @@ _LONGEST: Final = 200
 _LONGEST_LINK: Final = 1000
 
 
+class Adornments(msgspec.Struct, frozen=True, gc=False):
+    """All else that a hit says and that is of use, as far as it can be read."""
+
+    neighborhood: str | None = None
+    price_range: int | str | None = None
+    image_url: str | None = None
+    rating: float | None = None
+    slug: str | None = None
+    city: str | None = None
+    page: str | None = None
+
+
+_NONE: Final = Adornments()
+
+
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """One hit of one page. `moments` are its free times, normalised; `adornments` is all else that it says."""
+    """One hit of one page. `moments` are its free times, normalised."""
 
     venue_id: str
     name: str
     moments: tuple[str, ...]
-    adornments: Mapping[str, Any]
+    adornments: Adornments = _NONE
 
 
 @lru_cache(maxsize=8192)  # every poll reads the same few hundred again
@@ -60,26 +78,47 @@ def _hour(hour: int, half: str | None) -> int:
     return hour % 12 + (12 if half in "Pp" else 0)
 
 
-def gather(market: Market, bucket: Bucket, seen: Sequence[tuple[int, Mapping[str, Venue]]]) -> dict[str, Slot]:
-    """The slots of a bucket out of what was listed for each party size, each with the sizes that it was listed for."""
-    first, last = bucket.span
-    venues: dict[str, Venue] = {}
-    sizes: dict[str, dict[str, set[int]]] = {}
-    for size, listed in seen:
-        for venue_id, venue in listed.items():
+Offers = list[tuple[int, Venue]]
+
+
+class Shelf:
+    """The slots of one bucket, from poll to poll: those of a venue that says what it said the last time stay the same
+    objects. A bucket has thousands, and few of them change."""
+
+    def __init__(self, market: Market, bucket: Bucket) -> None:
+        self._market = market
+        self._bucket = bucket
+        self._venues: dict[str, tuple[Offers, Mapping[str, Item]]] = {}
+
+    def gather(self, seen: Sequence[tuple[int, Mapping[str, Venue]]]) -> dict[str, Item]:
+        """Out of what was listed for each party size; a slot has the sizes that it was listed for."""
+        offered: dict[str, Offers] = {}
+        for size, listed in seen:
+            for venue_id, venue in listed.items():
+                if venue.moments:
+                    offered.setdefault(venue_id, []).append((size, venue))
+        before, self._venues = self._venues, {}
+        slots: dict[str, Item] = {}
+        for venue_id, offers in offered.items():
+            known = before.get(venue_id)
+            if known is None or known[0] != offers:
+                known = offers, self._lay_out(offers)
+            self._venues[venue_id] = known
+            slots.update(known[1])
+        return slots
+
+    def _lay_out(self, offers: Offers) -> Mapping[str, Item]:
+        first, last = self._bucket.span
+        sizes: dict[str, set[int]] = {}
+        for size, venue in offers:
             for moment in venue.moments:
                 if first <= moment <= last:
-                    venues.setdefault(venue_id, venue)
-                    sizes.setdefault(venue_id, {}).setdefault(moment, set()).add(size)
-    slots: dict[str, Slot] = {}
-    for venue_id, moments in sizes.items():
-        for slot in _slots_of(market, venues[venue_id], moments):
-            slots[slot.slot_id] = slot
-    return slots
+                    sizes.setdefault(moment, set()).add(size)
+        return {slot.key: slot for slot in _slots_of(self._market, offers[0][1], sizes)} if sizes else {}
 
 
-def _slots_of(market: Market, venue: Venue, moments: Mapping[str, set[int]]) -> Iterator[Slot]:
-    """What does not differ from slot to slot is made once: a bucket has thousands, and every poll makes them."""
+def _slots_of(market: Market, venue: Venue, moments: Mapping[str, set[int]]) -> Iterator[Item]:
+    """What does not differ from slot to slot is made once."""
     who = {"provider": PROVIDER, "market": market.name, "venueId": venue.venue_id, "venueName": venue.name}
     facts, page = _facts(venue), _booking_page(market, venue)
     takes_a_day = page.startswith(_CITIES) and not {"?", "#"} & set(page)
@@ -87,18 +126,30 @@ def _slots_of(market: Market, venue: Venue, moments: Mapping[str, set[int]]) -> 
         day, at, sizes = moment[:10], moment[11:16], sorted(many)
         link = f"{page}?date={day}&seats={sizes[0]}" if takes_a_day else page
         payload = {**who, "date": day, "time": at, "partySizes": sizes, **facts, "bookUrl": link}
-        yield Slot(slot_id(PROVIDER, venue.venue_id, moment), venue.venue_id, venue.name, payload)
+        yield Item(slot_id(PROVIDER, venue.venue_id, moment), venue.venue_id, payload)
+
+
+def read_adornments(told: Mapping[str, Any]) -> Adornments:
+    place = _inside(told, "location")
+    return Adornments(
+        one_line(told.get("neighborhood")) or one_line(place.get("neighborhood")),
+        _price(told.get("price_range")),
+        _image(told),
+        _rating(_inside(told, "rating").get("average")),
+        _slug(told.get("url_slug")) or _slug(told.get("slug")),
+        _slug(place.get("url_slug")),
+        _own_page(told.get("url")) or _own_page(told.get("resy_url")),
+    )
 
 
 def _facts(venue: Venue) -> dict[str, Any]:
     """Only what is there: a reader need not tell null from absent."""
     told = venue.adornments
-    place = _inside(told, "location")
     found = {
-        "neighborhood": one_line(told.get("neighborhood")) or one_line(place.get("neighborhood")),
-        "priceRange": _price(told.get("price_range")),
-        "imageUrl": _image(told),
-        "rating": _rating(_inside(told, "rating").get("average")),
+        "neighborhood": told.neighborhood,
+        "priceRange": told.price_range,
+        "imageUrl": told.image_url,
+        "rating": told.rating,
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -106,11 +157,9 @@ def _facts(venue: Venue) -> dict[str, Any]:
 def _booking_page(market: Market, venue: Venue) -> str:
     """The venue's page where a name of it is known, else what the upstream calls its page, else the city's."""
     told = venue.adornments
-    slug = _slug(told.get("url_slug")) or _slug(told.get("slug"))
-    if slug:
-        city = _slug(_inside(told, "location").get("url_slug")) or market.city
-        return f"{_CITIES}/{city}/venues/{slug}"
-    return _own_page(told.get("url")) or _own_page(told.get("resy_url")) or city_page(market)
+    if told.slug:
+        return f"{_CITIES}/{told.city or market.city}/venues/{told.slug}"
+    return told.page or city_page(market)
 
 
 def city_page(market: Market) -> str:
@@ -131,7 +180,12 @@ def _image(told: Mapping[str, Any]) -> str | None:
 
 
 def _link(value: object) -> str | None:
-    if not isinstance(value, str) or len(value) > _LONGEST_LINK or not value.isascii() or not value.isprintable():
+    return _checked_link(value) if isinstance(value, str) and len(value) <= _LONGEST_LINK else None
+
+
+@lru_cache(maxsize=2048)  # every poll reads the same few hundred again
+def _checked_link(value: str) -> str | None:
+    if not value.isascii() or not value.isprintable():
         return None
     try:
         parts = urlsplit(value)
@@ -160,7 +214,9 @@ def _rating(value: object) -> float | None:
 def one_line(value: object) -> str | None:
     if not isinstance(value, str):
         return None
-    return " ".join("".join(mark if mark.isprintable() else " " for mark in value).split())[:_LONGEST] or None
+    if not value.isprintable():
+        value = "".join(mark if mark.isprintable() else " " for mark in value)
+    return " ".join(value.split())[:_LONGEST] or None
 
 
 def _inside(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:

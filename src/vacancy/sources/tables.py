@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from vacancy.model.availability import Failed
+from vacancy.model.availability import Failed, Item, Unchanged
 
 SLOT_ID_DIGITS: Final = 32
 
@@ -43,21 +43,13 @@ def read_bucket(key: str) -> Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """A venue at a time. For how many people is said in its payload, and never in its id."""
-
-    slot_id: str
-    venue_id: str
-    venue_name: str
-    payload: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
-    """What a search showed. `listed` counts venues, whether or not a table is free there."""
+    """What a search showed: slots by their ids, each a venue at a time. For how many people is said in the payload and
+    never in the id. `listed` counts venues, whether or not a table is free there."""
 
-    slots: Mapping[str, Slot]
+    slots: Mapping[str, Item]
     listed: int
+    mark: bytes | None = None  # of its bytes
     lacking: str | None = None  # why this may not be all
 
 
@@ -67,8 +59,11 @@ class Provider(Protocol):
     name: str
     asks: str
 
-    async def search(self, bucket: Bucket, party_sizes: Sequence[int], *, gap_s: float) -> Found | Failed:
-        """All that is free in the bucket, with a gap between two requests. Nothing is raised."""
+    async def search(
+        self, bucket: Bucket, party_sizes: Sequence[int], last_mark: bytes | None, *, gap_s: float
+    ) -> Found | Unchanged | Failed:
+        """All that is free in the bucket, with a gap between two requests; Unchanged for the bytes that `last_mark` is
+        of. Nothing is raised."""
 
 
 def slot_id(provider: str, venue_id: str, moment: str) -> str:
