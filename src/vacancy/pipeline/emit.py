@@ -3,7 +3,7 @@ nor the state without its edge: whatever kills us leaves both or neither."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha1
@@ -86,43 +86,53 @@ class _Change:
 
 
 def _write_items(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> None:
+    """One write for each item, whatever is to be kept of it."""
     if changes.closed:
-        availability.close_items(tx, state, changes.closed, scene.now, scene.last_seen_at)
-        for key in changes.closed:
-            item = state.items[key]
-            state.put(key, structs.replace(item, is_open=False, missed=0, closed_at=scene.now, owed_from=None))
+        _close(tx, scene, state, changes.closed)
     misses = {**changes.missed, **dict.fromkeys(changes.seen_again, 0)}
     if misses:
         availability.count_misses(tx, state, misses, scene.last_seen_at)
         for key, count in misses.items():
             item = state.items[key]
             state.put(key, structs.replace(item, missed=count))
+    told = dict.fromkeys((item.key for item in changes.news), scene.now) if _remembers(scene) else {}
     if changes.opened:
-        opened = availability.open_items(tx, scene.target_id, state, changes.opened, scene.now)
+        # What a baseline shows is owed to nobody.
+        owed = changes.put_off if changes.raises else {}
+        opened = availability.open_items(tx, scene.target_id, state, changes.opened, scene.now, told, owed)
         for key, item in opened.items():
             state.put(key, item)
     if changes.said_anew:
         availability.describe_anew(tx, state, changes.said_anew)
         for each in changes.said_anew:
             state.put(each.key, structs.replace(state.items[each.key], says=digest(each.payload)))
-    if scene.source.policy.group_empty_after is not None or scene.source.policy.event_gap_s:
-        _remember(tx, scene, state, changes)
+    settled = {item.key for item in changes.due} if changes.raises else set(state.owed)
+    if settled:
+        _settle(tx, state, settled, told)
 
 
-def _remember(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> None:
-    """What later answers are judged by: since when an item is gone, when it was told of, what is owed for it."""
-    told = dict.fromkeys((item.key for item in changes.news), scene.now)
-    gone = dict.fromkeys(changes.closed, state.wholes + 1)
-    # What a baseline shows is owed to nobody.
-    settled = () if changes.raises else tuple(state.owed)
-    touched = {*told, *gone, *changes.put_off, *settled}
-    for key in touched:
+def _remembers(scene: Scene) -> bool:
+    """Whether later answers are judged by more than open and closed."""
+    return scene.source.policy.group_empty_after is not None or bool(scene.source.policy.event_gap_s)
+
+
+def _close(tx: Tx, scene: Scene, state: TargetState, keys: Sequence[str]) -> None:
+    gone = {"gone_since": state.wholes + 1} if _remembers(scene) else {}
+    closed = {
+        key: structs.replace(state.items[key], is_open=False, missed=0, closed_at=scene.now, owed_from=None, **gone)
+        for key in keys
+    }
+    availability.close_items(tx, closed.values(), scene.last_seen_at)
+    for key, item in closed.items():
+        state.put(key, item)
+
+
+def _settle(tx: Tx, state: TargetState, keys: Collection[str], told: Mapping[str, datetime]) -> None:
+    """What was owed for items that stay open is owed no longer."""
+    for key in keys:
         item = state.items[key]
-        owed = changes.put_off.get(key) if changes.raises else None
-        since, at = gone.get(key, item.gone_since), told.get(key, item.told_at)
-        state.put(key, structs.replace(item, gone_since=since, told_at=at, owed_from=owed))
-    if touched:
-        availability.remember(tx, state, touched)
+        state.put(key, structs.replace(item, told_at=told.get(key, item.told_at), owed_from=None))
+    availability.settle_items(tx, state, keys)
 
 
 def _append(tx: Tx, scene: Scene, changed: Sequence[_Change], about: Mapping[str, Description]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select, update
@@ -41,6 +42,8 @@ _INSERT: Final = Prepared(
         "episode",
         "group_key",
         "payload",
+        "told_at",
+        "owed_from",
     ),
 )
 _REOPEN: Final = Prepared(
@@ -56,12 +59,21 @@ _REOPEN: Final = Prepared(
         group_key=bindparam("belongs_to"),
         # Who opens by hand knows no words: those of the last time stay.
         payload=func.coalesce(bindparam("says", type_=availability.c.payload.type), availability.c.payload),
+        told_at=bindparam("told"),
+        owed_from=bindparam("owed"),
     )
 )
 _CLOSE: Final = Prepared(
     update(availability)
     .where(availability.c.snapshot_id == bindparam("id"), availability.c.state == OPEN)
-    .values(state=CLOSED, closed_at=bindparam("at"), missed_polls=0, last_seen_at=bindparam("seen"))
+    .values(
+        state=CLOSED,
+        closed_at=bindparam("at"),
+        missed_polls=0,
+        last_seen_at=bindparam("seen"),
+        gone_since=bindparam("since"),
+        owed_from=None,
+    )
 )
 _MISS: Final = Prepared(
     update(availability)
@@ -71,11 +83,13 @@ _MISS: Final = Prepared(
 _DESCRIBE: Final = Prepared(
     update(availability).where(availability.c.snapshot_id == bindparam("id")).values(payload=bindparam("says"))
 )
-_REMEMBER: Final = Prepared(
+_SETTLE: Final = Prepared(
     update(availability)
     .where(availability.c.snapshot_id == bindparam("id"))
-    .values(gone_since=bindparam("since"), told_at=bindparam("told"), owed_from=bindparam("owed"))
+    .values(told_at=bindparam("told"), owed_from=bindparam("owed"))
 )
+
+NOTHING: Final[Mapping[str, datetime]] = MappingProxyType({})
 
 
 def load(tx: Tx, target_id: int) -> dict[str, ItemState]:
@@ -86,8 +100,12 @@ def load(tx: Tx, target_id: int) -> dict[str, ItemState]:
     }
 
 
-def open_items(tx: Tx, target_id: int, state: TargetState, items: Sequence[Item], at: datetime) -> dict[str, ItemState]:
-    """Each in its next episode; the number goes on from the item's last one, or from what pruning left behind."""
+def open_items(
+    tx: Tx, target_id: int, state: TargetState, items: Sequence[Item], at: datetime,
+    told: Mapping[str, datetime] = NOTHING, owed: Mapping[str, datetime] = NOTHING,
+) -> dict[str, ItemState]:  # fmt: skip
+    """Each in its next episode: its number goes on from the last one, or from what pruning left behind. It is told of
+    now, or owes that from a later moment on, or neither."""
     opened: dict[str, ItemState] = {}
     again, first = [], []
     fresh = [item for item in items if item.key not in state.items]
@@ -97,13 +115,14 @@ def open_items(tx: Tx, target_id: int, state: TargetState, items: Sequence[Item]
         if before:
             opened[item.key] = ItemState(
                 before.snapshot_id, True, before.episode + 1, group=item.group, says=digest(item.payload),
-                gone_since=before.gone_since, told_at=before.told_at,
+                gone_since=before.gone_since, told_at=told.get(item.key, before.told_at), owed_from=owed.get(item.key),
             )  # fmt: skip
             again.append(_opening(item, opened[item.key], at))
         else:
             opened[item.key] = ItemState(
-                next(numbers), True, state.episode_floor + 1, group=item.group, says=digest(item.payload)
-            )
+                next(numbers), True, state.episode_floor + 1, group=item.group, says=digest(item.payload),
+                told_at=told.get(item.key), owed_from=owed.get(item.key),
+            )  # fmt: skip
             first.append(_new_row(target_id, item, opened[item.key], at))
     if again:
         tx.write(_REOPEN, again)
@@ -112,8 +131,11 @@ def open_items(tx: Tx, target_id: int, state: TargetState, items: Sequence[Item]
     return opened
 
 
-def close_items(tx: Tx, state: TargetState, keys: Sequence[str], at: datetime, last_seen: datetime | None) -> None:
-    tx.write(_CLOSE, [{"id": state.items[key].snapshot_id, "at": at, "seen": last_seen or at} for key in keys])
+def close_items(tx: Tx, closed: Collection[ItemState], last_seen: datetime | None) -> None:
+    tx.write(_CLOSE, [
+        {"id": item.snapshot_id, "at": item.closed_at, "seen": last_seen or item.closed_at, "since": item.gone_since}
+        for item in closed
+    ])  # fmt: skip
 
 
 def count_misses(tx: Tx, state: TargetState, misses: Mapping[str, int], last_seen: datetime | None) -> None:
@@ -124,13 +146,10 @@ def describe_anew(tx: Tx, state: TargetState, items: Sequence[Item]) -> None:
     tx.write(_DESCRIBE, [{"id": state.items[item.key].snapshot_id, "says": dict(item.payload)} for item in items])
 
 
-def remember(tx: Tx, state: TargetState, keys: Collection[str]) -> None:
-    """What policies go by that ask for more than open and closed; the others never write it."""
+def settle_items(tx: Tx, state: TargetState, keys: Collection[str]) -> None:
+    """Of what stays open: when it was told of, and that nothing is owed for it."""
     items = [state.items[key] for key in keys]
-    tx.write(_REMEMBER, [
-        {"id": item.snapshot_id, "since": item.gone_since, "told": item.told_at, "owed": item.owed_from}
-        for item in items
-    ])  # fmt: skip
+    tx.write(_SETTLE, [{"id": item.snapshot_id, "told": item.told_at, "owed": item.owed_from} for item in items])
 
 
 def told_elsewhere(
@@ -183,6 +202,8 @@ def _opening(item: Item, now_is: ItemState, at: datetime) -> Mapping[str, Any]:
         "number": now_is.episode,
         "belongs_to": item.group,
         "says": dict(item.payload) or None,
+        "told": now_is.told_at,
+        "owed": now_is.owed_from,
     }
 
 
@@ -198,4 +219,6 @@ def _new_row(target_id: int, item: Item, now_is: ItemState, at: datetime) -> Map
         "episode": now_is.episode,
         "group_key": item.group,
         "payload": dict(item.payload) or None,
+        "told_at": now_is.told_at,
+        "owed_from": now_is.owed_from,
     }
