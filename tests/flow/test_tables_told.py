@@ -13,7 +13,7 @@ from tests.support.lists import Hand, Lists
 from tests.support.waiting import People
 from vacancy.model.availability import Complete, Item
 from vacancy.model.messages import Parcel
-from vacancy.model.subscriptions import Taste
+from vacancy.model.subscriptions import Status, Taste
 from vacancy.pipeline.deliver import Courier
 from vacancy.store.engine import Store
 
@@ -104,6 +104,99 @@ def test_a_table_that_went_before_the_message_is_not_in_it(hand: Hand, people: P
     hear(hand, dinner(19, 20), dinner(20), every=16)
     people.fan_out()
     assert told(deliver(courier)) == [["20"]]
+
+
+def test_a_table_that_is_for_more_people_later_is_told_to_those_who_asked_for_as_many_and_to_nobody_twice(
+    hand: Hand, people: People, courier: Courier
+) -> None:
+    people.subscribe("ada", VENUE, party_size=4)
+    people.subscribe("bob", VENUE, party_size=2)
+    people.subscribe("eve", VENUE)
+    hear(hand, dinner(19, 20, sizes=(2,)), every=16)
+    people.fan_out()
+    assert told(deliver(courier)) == [["19", "20"]] * 2
+    hear(hand, dinner(19, 20, sizes=(2,)), every=16)
+    assert deliver(courier) == []
+    both, one = dinner(19, sizes=(2, 4)), dinner(20, sizes=(2,))
+    hear(hand, Complete(both.keys | one.keys, {**both.items, **one.items}, listed=9), every=16)
+    (ada,) = deliver(courier)
+    assert (ada.person.contact, _hours(ada)) == ("ada@example.com", ["19"])
+    assert ada.opening is not None
+    assert ada.opening.items[0].payload["partySizes"] == [2, 4]
+    hear(hand, dinner(19, 20, sizes=(2, 4, 6)), dinner(19, 20, sizes=(4,)), every=16)
+    assert deliver(courier) == []
+
+
+def test_who_asked_for_as_many_hears_of_the_next_episode_as_of_a_new_one(
+    hand: Hand, people: People, courier: Courier
+) -> None:
+    people.subscribe("ada", VENUE, party_size=4)
+    hear(hand, dinner(19, sizes=(2,)), every=16)
+    people.fan_out()
+    assert deliver(courier) == []
+    # What is over is not looked at again.
+    hear(hand, tables(), tables(), every=600)
+    hear(hand, dinner(20, sizes=(4,)), every=16)
+    people.fan_out()
+    assert told(deliver(courier)) == [["20"]]
+    assert [row.status for row in people.queue()] == ["skipped", "sent"]
+
+
+def test_a_message_that_waited_says_what_is_true_when_it_goes(hand: Hand, people: People, courier: Courier) -> None:
+    """Asked for by four, it opened for four; at the moment of sending it is for two."""
+    people.subscribe("ada", VENUE, party_size=4)
+    people.subscribe("bob", VENUE)
+    hear(hand, dinner(19, sizes=(2, 4)), every=16)
+    people.fan_out()
+    hear(hand, dinner(19, sizes=(2,)), every=16)
+    (bob,) = deliver(courier)
+    assert bob.person.contact == "bob@example.com"
+    assert bob.opening is not None
+    assert bob.opening.items[0].payload["partySizes"] == [2]
+
+
+@pytest.mark.parametrize("first", [VENUE, "carbone 19"])
+def test_what_one_subscription_of_a_contact_does_not_want_another_hears_once(
+    hand: Hand, people: People, courier: Courier, first: str
+) -> None:
+    """In whatever order they were made: fan-out gives the row to the wider one."""
+    tastes = {VENUE: {"party_size": 4}, "carbone 19": {"party_size": 2}}
+    for topic in (first, *(topic for topic in tastes if topic != first)):
+        people.subscribe("ada", topic, **tastes[topic])
+    hear(hand, dinner(19, sizes=(2,)), every=16)
+    people.fan_out()
+    (parcel,) = deliver(courier)
+    assert (parcel.person.topic.endswith("carbone 19"), _hours(parcel)) == (True, ["19"])
+    hear(hand, dinner(19, sizes=(2, 4)), every=16)
+    assert deliver(courier) == []
+    assert [row.status for row in people.queue()] == ["sent"]
+
+
+def test_what_no_subscription_of_a_contact_wants_is_dropped_and_looked_at_when_it_changes(
+    hand: Hand, people: People, courier: Courier
+) -> None:
+    people.subscribe("ada", VENUE, party_size=6)
+    people.subscribe("ada", "carbone 19", party_size=4)
+    hear(hand, dinner(19, sizes=(2,)), every=16)
+    people.fan_out()
+    assert deliver(courier) == []
+    assert [row.status for row in people.queue()] == ["skipped"]
+    hear(hand, dinner(19, sizes=(2, 4)), every=16)
+    (parcel,) = deliver(courier)
+    assert parcel.person.topic.endswith("carbone 19")
+
+
+def test_who_goes_on_hears_of_what_another_subscription_of_theirs_did_not_want(
+    hand: Hand, people: People, courier: Courier
+) -> None:
+    people.subscribe("ada", VENUE, party_size=6)
+    ada = people.subscribe("ada", "carbone 19", party_size=2).subscription.subscription_id
+    people.change(ada, Status.PAUSED)
+    hear(hand, dinner(19, sizes=(2,)), every=16)
+    people.fan_out()
+    assert deliver(courier) == []
+    people.change(ada, Status.ACTIVE)
+    assert told(deliver(courier)) == [["19"]]
 
 
 @pytest.mark.parametrize(

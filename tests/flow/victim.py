@@ -16,7 +16,7 @@ from vacancy import app
 from vacancy.pipeline import emit
 from vacancy.settings import load
 from vacancy.sources.soc import Soc
-from vacancy.store import events
+from vacancy.store import events, unwanted
 from vacancy.store.engine import Store
 
 
@@ -58,7 +58,34 @@ def after_the_commit() -> None:
     Store.write_now = write_and_die  # type: ignore[method-assign]
 
 
+def inside_the_new_words() -> None:
+    """The payload of an open item is written, and whoever did not want it is not looked at again yet."""
+    emit.unwanted.look_at_again = die  # type: ignore[attr-defined]
+
+
+def after_the_new_words() -> None:
+    """Committed, and no courier was told."""
+    look_at_again, ring = unwanted.look_at_again, Store.write_now
+    revived = False
+
+    def note(*arguments: Any) -> int:
+        nonlocal revived
+        found = look_at_again(*arguments)
+        revived = revived or found > 0
+        return found
+
+    def write_and_die(self: Store, fn: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        result = ring(self, fn, *arguments, **options)
+        if revived:
+            die()
+        return result
+
+    emit.unwanted.look_at_again = note  # type: ignore[attr-defined]
+    Store.write_now = write_and_die  # type: ignore[method-assign]
+
+
 MOMENTS = {each.__name__: each for each in (after_the_fetch, inside_the_transaction, after_the_commit)}
+MOMENTS_OF_WORDS = {each.__name__: each for each in (inside_the_new_words, after_the_new_words)}
 
 
 async def poll_once() -> None:
@@ -68,5 +95,5 @@ async def poll_once() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        MOMENTS[sys.argv[1]]()
+        (MOMENTS | MOMENTS_OF_WORDS)[sys.argv[1]]()
     asyncio.run(poll_once())

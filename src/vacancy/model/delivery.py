@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from vacancy.model.messages import Outcome
 from vacancy.model.subscriptions import Preferences, read_preferences
+
+NOT_WANTED: Final = "not_wanted"
 
 
 class Due(NamedTuple):

@@ -68,7 +68,7 @@ class Courier:
         self._out: dict[asyncio.Task[Outcome], tuple[InHand, Parcel]] = {}
         self._done: list[Finished] = []
         self._facts: dict[int, Sequence[OpeningFacts]] = {}
-        self._openings: dict[tuple[int, frozenset[int], str], Opening | None] = {}
+        self._openings: dict[tuple[object, ...], Opening | None] = {}
         self._last_told: dict[str, datetime] = {}
         self._renewed_at = office.clock.monotonic()
         self._in_trouble: bool | None = None  # not known before the table was asked
@@ -162,11 +162,11 @@ class Courier:
         if each.still is None or each.due.open_event_id is None:
             return None
         # One for all who hear the same: channels lay it out once, and know it again by being the same.
-        key = (each.due.open_event_id, each.still.events, each.due.topic)
+        key = (each.due.open_event_id, each.still.events, each.still.words, each.due.topic)
         if key not in self._openings:
             zone = self._office.rules.time_zone(each.still.source)
             facts = self._facts[each.due.open_event_id]
-            self._openings[key] = open_part(facts, each.still.events, each.due.topic, zone)
+            self._openings[key] = open_part(facts, each.still, each.due.topic, zone)
         return self._openings[key]
 
     def _collect(self) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from vacancy.model.availability import Policy
-from vacancy.model.delivery import Decision, Drop, Due, Go, Truth, Wait
+from vacancy.model.delivery import NOT_WANTED, Decision, Drop, Due, Go, Truth, Wait
 from vacancy.model.messages import Kind
 from vacancy.model.subscriptions import HEARING, LIVE, Status
 from vacancy.pipeline.quiet import opens_at
@@ -54,7 +54,7 @@ def judge(due: Due, truth: Truth | None, rules: Rules, now: datetime) -> Decisio
     if truth is None or not truth.is_open:
         return Drop("expired", "closed", "it closed before the message was sent")
     if not truth.is_wanted:
-        return Drop("skipped", "not_wanted", "nothing that opened is at a time, or for as many, as its owner asked for")
+        return Drop("skipped", NOT_WANTED, "nothing that opened is at a time, or for as many, as its owner asked for")
     if truth.seen_at is None or now - truth.seen_at > rules.fresh_for(truth.source):
         return Wait(now + _LOOK_AGAIN, "stale", "whether it is still open is not known; waits for the next answer")
     if due.status == Status.PENDING:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
+    Text,
     and_,
     bindparam,
     case,
@@ -19,12 +20,14 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    type_coerce,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from vacancy.model.availability import OPEN
+from vacancy.model.delivery import NOT_WANTED
 from vacancy.model.subscriptions import HEARING, Subscription
 from vacancy.model.topics import ItemName
 from vacancy.store import bells
@@ -52,13 +55,17 @@ _MANY: Final = 100
 # Spelt out: SQLite takes an index over some of the rows only where it can read that these are among them.
 IS_PENDING: Final = _n.fanout_status == literal_column("'pending'")
 # What an event is about is still so: the item is open, in this very episode.
-_STILL_SO: Final = and_(
+STILL_SO: Final = and_(
     availability.c.snapshot_id == _e.snapshot_id, availability.c.state == OPEN, availability.c.episode == _e.episode
 )
 # In nobody's hand; and if it was passed over, then for its owner's sake, not because a channel gave it up.
 UNTRIED: Final = and_(
     _n.locked_by.is_(None),
     or_(_n.fanout_status == PENDING, and_(_n.fanout_status == SKIPPED, _n.last_attempt_at.is_(None))),
+)
+# By the text that was written: the column is text in both databases, and its code comes first.
+WAS_NOT_WANTED: Final = and_(
+    _n.fanout_status == SKIPPED, UNTRIED, type_coerce(_n.error, Text).startswith(f'{{"code":"{NOT_WANTED}"')
 )
 _BEGUN_ANEW: Final = case((_n.fanout_status == SKIPPED, 0), else_=_n.fanout_attempts)
 _OWNER_HEARS: Final = exists().where(
@@ -91,7 +98,7 @@ _LEADS: Final = PreparedSelect(
 )
 _TOPICS: Final = PreparedSelect(
     select(_e.topics, availability.c.snapshot_id.is_not(None))
-    .outerjoin(availability, _STILL_SO)
+    .outerjoin(availability, STILL_SO)
     .where(_e.fanned_out_at.is_(None), of_group(_e, bindparam("lead")))
     .order_by(_e.open_event_id)
 )
@@ -219,7 +226,7 @@ def running_openings(tx: Tx, source: str, items: Sequence[ItemName], since: int)
         leads |= set(
             tx.execute(
                 select(func.coalesce(_e.lead_event_id, _e.open_event_id))
-                .join(availability, _STILL_SO)
+                .join(availability, STILL_SO)
                 .where(
                     _e.source == source, _e.target_key == target_key, _e.item_key.in_(item_keys),
                     _e.open_event_id > since, _e.status_after == OPEN,
@@ -249,7 +256,8 @@ def move_to_now(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int
 
 
 def adopt(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int:
-    """There is one row for a contact and an opening. If whose it is will not be told, this one is in its place."""
+    """There is one row for a contact and an opening. If whose it is will not be told, or did not want it, this one is
+    in its place."""
     changed = tx.execute(
         update(open_event_notifications)
         .where(
@@ -258,7 +266,7 @@ def adopt(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int:
             _n.contact_hash == subscription.contact_hash,
             _n.subscription_id != subscription.subscription_id,
             UNTRIED,
-            ~_OWNER_HEARS,
+            or_(~_OWNER_HEARS, WAS_NOT_WANTED),
         )
         .values(
             subscription_id=subscription.subscription_id, fanout_status=PENDING, fanout_attempts=_BEGUN_ANEW,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import and_, bindparam, select
+import msgspec
+from sqlalchemy import Text, and_, bindparam, select, type_coerce
 
 from vacancy.model.availability import OPEN
 from vacancy.model.messages import OpenItem
@@ -28,13 +29,17 @@ _FACTS: Final = PreparedSelect(
     .order_by(_e.open_event_id)
 )  # fmt: skip
 _STILL: Final = PreparedSelect(
-    select(_e.open_event_id, _e.source, _e.item_key, availability.c.opened_at, targets.c.last_complete_at)
+    select(
+        _e.open_event_id, _e.source, _e.item_key, type_coerce(availability.c.payload, Text), availability.c.opened_at,
+        targets.c.last_complete_at,
+    )
     .join_from(open_events, availability, and_(
         availability.c.snapshot_id == _e.snapshot_id, availability.c.state == OPEN,
         availability.c.episode == _e.episode,
     ))
     .join(targets, targets.c.target_id == availability.c.target_id)
     .where(_OF_GROUP)
+    .order_by(_e.open_event_id)
 )  # fmt: skip
 
 
@@ -57,12 +62,17 @@ class OpeningFacts:
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """Events of the group whose item is open now, in their own episode, and when that was last seen."""
+    """Events of the group whose item is open now, in their own episode, and when that was last seen. `words` is what
+    each item says now, as it is kept: some of it may have changed since it opened."""
 
     source: str
     events: frozenset[int]
     items: frozenset[str]
+    words: tuple[tuple[int, str | None], ...]
     seen_at: datetime | None
+
+    def says(self) -> Mapping[int, Mapping[str, Any]]:
+        return {number: msgspec.json.decode(text) if text else {} for number, text in self.words}
 
 
 def facts_of(tx: Tx, lead: int) -> Sequence[OpeningFacts]:
@@ -82,4 +92,4 @@ def _still(rows: Sequence[tuple[Any, ...]]) -> Still | None:
         return None
     seen = [moment for *_, opened_at, complete_at in rows for moment in (opened_at, complete_at) if moment]
     events, items = frozenset(row[0] for row in rows), frozenset(row[2] for row in rows)
-    return Still(rows[0][1], events, items, max(seen, default=None))
+    return Still(rows[0][1], events, items, tuple((row[0], row[3]) for row in rows), max(seen, default=None))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from vacancy.channels.told import target_title, topic_title
 from vacancy.channels.words import locale_of
 from vacancy.model.delivery import Due
-from vacancy.model.messages import Kind, Notice, Opening, Parcel, Person
-from vacancy.store.openings import OpeningFacts
+from vacancy.model.messages import Kind, Notice, Opening, OpenItem, Parcel, Person
+from vacancy.store.openings import OpeningFacts, Still
 from vacancy.subscriptions.verification import Links
 
 _TERM_OVER: Final[Mapping[str, Any]] = {"code": "ended", "facts": {"reason": "term_over"}}
@@ -55,16 +56,25 @@ class Parcels:
         )
 
 
-def open_part(facts: Sequence[OpeningFacts], still: Collection[int], topic: str, zone: str) -> Opening | None:
-    """The items of a group that are open yet and that a subscription to this topic waits for."""
-    told = [each for each in facts if each.open_event_id in still and topic in each.topics]
+def open_part(facts: Sequence[OpeningFacts], still: Still, topic: str, zone: str) -> Opening | None:
+    """The items of a group that are open yet and that a subscription to this topic waits for, in their words of now."""
+    told = [each for each in facts if each.open_event_id in still.events and topic in each.topics]
     if not told:
         return None
-    first = told[0]
+    first, says = told[0], still.says()
     return Opening(
         first.open_event_id, first.dedupe_key, first.trace_id, first.source, first.target_key, first.event_at,
-        first.detected_by, first.status_before, first.status_after, zone, tuple(each.item for each in told),
+        first.detected_by, first.status_before, first.status_after, zone,
+        tuple(_said_now(each.item, says[each.open_event_id]) for each in told),
     )  # fmt: skip
+
+
+def _said_now(item: OpenItem, words: Mapping[str, Any]) -> OpenItem:
+    """Lines were laid out of the words of then: if others are true now, they go, unless they are given anew."""
+    if all(item.payload.get(name) == value for name, value in words.items()):
+        return item
+    kept = {name: value for name, value in item.payload.items() if name != "lines"}
+    return replace(item, payload={**kept, **words})
 
 
 def _notice(due: Due) -> Notice:
