@@ -35,7 +35,7 @@ class Nobody:
     async def search(
         self, bucket: Bucket, party_sizes: Sequence[int], last_mark: bytes | None, *, gap_s: float
     ) -> Found | Failed:
-        return Found({}, 0)
+        return Found({}, {})
 
 
 def source(clock: ManualClock, **given: Any) -> Resy:

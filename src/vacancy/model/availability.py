@@ -25,18 +25,29 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """What items belong to, by its own name: listed also while nothing of it is open."""
+
+    name: str
+    place: str | None = None
+    image_url: str | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Complete:
     """Everything that is open in the target. `items` says more of keys where the source knows more than the key.
 
     `mark` tells its body from any other: the bytes, or a digest of them. The next question hands it back, and the same
     body is answered with Unchanged. `listed` is how much the upstream showed at all, open or not, where it shows both:
-    an answer is empty if that is nothing.
+    an answer is empty if that is nothing. `groups` are those it showed, where the source keeps them.
     """
 
     keys: frozenset[str]
     items: Mapping[str, Item] = field(default_factory=dict)
     mark: bytes | None = None
     listed: int | None = None
+    groups: Mapping[str, Group] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -49,6 +60,7 @@ class Partial:
 
     keys: frozenset[str]
     items: Mapping[str, Item] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from vacancy.model.availability import Answer, Item
+from vacancy.model.availability import Answer, Group, Item
 
 
 class ItemState(msgspec.Struct, frozen=True, gc=False):
@@ -67,6 +67,7 @@ class TargetState:
     known_version: int = -1
     known: frozenset[str] | None = None
     wholes: int = 0  # how many whole answers were believed
+    groups: Mapping[str, Group] = field(default_factory=dict)  # as the last believed answer listed them
     said: Mapping[str, Item] = field(default_factory=dict)  # by the last believed answer; what it was is no news
     _open_in: Counter[str] = field(default_factory=Counter)
     _gone_from: dict[str, int] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from vacancy.pipeline.compare import compare
 from vacancy.pipeline.emit import Emission, Scene, emit, hash_of
 from vacancy.pipeline.gate import confirm_only, judge
 from vacancy.sources.base import Asked, ReferenceSource, Source
-from vacancy.store import budgets, held, schema, target_state, targets
+from vacancy.store import budgets, held, schema, target_state, targets, venues
 from vacancy.store.engine import Tx
 
 _COUNTS_KEPT: Final = 16
@@ -195,7 +195,9 @@ def _believe(
     if changes.opened or changes.closed:
         values["last_edge_at"] = now
     if not changes and not state.held and not verdict.baseline:
-        return replace(_heartbeat(tx, now, claim, source, dice, Came.UNCHANGED, **values), state=state)
+        beat = _heartbeat(tx, now, claim, source, dice, Came.UNCHANGED, **values)
+        _keep_groups(tx, now, source, state, answer)
+        return replace(beat, state=state)
     snapshot_hash = hash_of(answer)
     values |= {"version": claim.version + 1, "held_since": None, "source_hash": snapshot_hash}
     if verdict.baseline:
@@ -203,9 +205,18 @@ def _believe(
     beat = _heartbeat(tx, now, claim, source, dice, Came.BELIEVED, **values)
     if beat.came is Came.SUPERSEDED:
         return beat
+    _keep_groups(tx, now, source, state, answer)
     scene = Scene(claim.target_id, claim.key, source, source.detected_by, claim.trace_id, now,
                   claim.last_complete_at, snapshot_hash)  # fmt: skip
     return replace(beat, state=state, emission=_take_in(tx, scene, state, changes, claim.version + 1))
+
+
+def _keep_groups(tx: Tx, now: datetime, source: Source, state: TargetState, answer: Answer) -> None:
+    """What the last answer said of them already is not even looked up."""
+    new = {key: group for key, group in answer.groups.items() if state.groups.get(key) != group}
+    if new:
+        venues.keep(tx, now, source.name, new)
+        state.groups = {**state.groups, **new}
 
 
 def _take_in(tx: Tx, scene: Scene, state: TargetState, changes: Changes, version: int) -> Emission:

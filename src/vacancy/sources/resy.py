@@ -83,8 +83,8 @@ class Resy:
             return found
         if found.lacking:
             _log.info("the answer is partial", reason=found.lacking)
-            return Partial(frozenset(found.slots), found.slots)
-        return Complete(frozenset(found.slots), found.slots, found.mark, found.listed)
+            return Partial(frozenset(found.slots), found.slots, found.venues)
+        return Complete(frozenset(found.slots), found.slots, found.mark, len(found.venues), found.venues)
 
     def is_item_key(self, text: str) -> bool:
         return len(text) == SLOT_ID_DIGITS and set(text) <= set("0123456789abcdef")

@@ -127,9 +127,9 @@ def _found(piles: Mapping[int, Pile], memory: _Memory, reader: Reader) -> Found 
     if not read:
         return None
     reasons = (f"for {size}: {listing.lacking}" for size, listing in listings.items() if listing.lacking)
-    listed = set().union(*(venues for _, venues in read))
     memory.hits = reader.hits
-    return Found(memory.shelf.gather(read), len(listed), write_mark(piles), next(reasons, None))
+    shelf = memory.shelf
+    return Found(shelf.gather(read), shelf.groups(read), write_mark(piles), next(reasons, None))
 
 
 class _Turn:

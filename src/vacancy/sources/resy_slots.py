@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from vacancy.model.availability import Item
+from vacancy.model.availability import Group, Item
 from vacancy.model.markets import Market
 from vacancy.sources.tables import Bucket, slot_id
 
@@ -89,6 +89,7 @@ class Shelf:
         self._market = market
         self._bucket = bucket
         self._venues: dict[str, tuple[Offers, Mapping[str, Item]]] = {}
+        self._groups: dict[str, tuple[Venue, Group]] = {}
 
     def gather(self, seen: Sequence[tuple[int, Mapping[str, Venue]]]) -> dict[str, Item]:
         """Out of what was listed for each party size; a slot has the sizes that it was listed for."""
@@ -107,6 +108,17 @@ class Shelf:
             slots.update(known[1])
         return slots
 
+    def groups(self, seen: Sequence[tuple[int, Mapping[str, Venue]]]) -> Mapping[str, Group]:
+        """All that are listed, also those without a table."""
+        before, self._groups = self._groups, {}
+        for _, listed in seen:
+            for venue_id, venue in listed.items():
+                if venue_id not in self._groups:
+                    known = before.get(venue_id)
+                    is_same = known is not None and known[0] is venue
+                    self._groups[venue_id] = known if known and is_same else (venue, _group(self._market, venue))
+        return {venue_id: group for venue_id, (_, group) in self._groups.items()}
+
     def _lay_out(self, offers: Offers) -> Mapping[str, Item]:
         first, last = self._bucket.span
         sizes: dict[str, set[int]] = {}
@@ -115,6 +127,11 @@ class Shelf:
                 if first <= moment <= last:
                     sizes.setdefault(moment, set()).add(size)
         return {slot.key: slot for slot in _slots_of(self._market, offers[0][1], sizes)} if sizes else {}
+
+
+def _group(market: Market, venue: Venue) -> Group:
+    told = venue.adornments
+    return Group(venue.name, told.neighborhood, told.image_url, _booking_page(market, venue))
 
 
 def _slots_of(market: Market, venue: Venue, moments: Mapping[str, set[int]]) -> Iterator[Item]:

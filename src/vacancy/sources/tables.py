@@ -8,7 +8,7 @@ from datetime import date
 from hashlib import sha256
 from typing import Final, Protocol
 
-from vacancy.model.availability import Failed, Item, Unchanged
+from vacancy.model.availability import Failed, Group, Item, Unchanged
 
 SLOT_ID_DIGITS: Final = 32
 
@@ -45,10 +45,10 @@ def read_bucket(key: str) -> Bucket:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search showed: slots by their ids, each a venue at a time. For how many people is said in the payload and
-    never in the id. `listed` counts venues, whether or not a table is free there."""
+    never in the id. `venues` are all that are listed, whether or not a table is free there."""
 
     slots: Mapping[str, Item]
-    listed: int
+    venues: Mapping[str, Group]
     mark: bytes | None = None  # of its bytes
     lacking: str | None = None  # why this may not be all
 

@@ -66,6 +66,19 @@ class OpenFor(_Shown):
     p90_s: float | None = Field(alias="p90S")
 
 
+class FoundVenue(_Shown):
+    venue_id: str = Field(examples=["834"])
+    name: str
+    neighborhood: str | None
+    image_url: str | None
+    book_url: str | None
+    topic: str = Field(description="What to subscribe to.", examples=["resy:venue/834"])
+
+
+class FoundVenues(_Shown):
+    items: list[FoundVenue]
+
+
 class VenuePage(_AsOf):
     venue_id: str
     name: str | None

@@ -1,4 +1,4 @@
-"""`GET /api/venues/{venueId}`: how often a venue opens, how long it stays open, at what hours."""
+"""`GET /api/venues`: venues by name. `GET /api/venues/{venueId}`: how often one opens, how long it stays open, when."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
 
 import msgspec
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from vacancy.clock import iso
 from vacancy.errors import UserError
 from vacancy.model.markets import MARKETS
+from vacancy.sources.resy_topics import venue_topic
 from vacancy.store import venue_history
+from vacancy.store import venues as venue_rows
 from vacancy.store.venue_history import History, Opening
+from vacancy.store.venues import Venue
 from vacancy.web.api import slot_days
 from vacancy.web.api.open_tables import SOURCE
 from vacancy.web.api.slot_days import EVERYTHING
-from vacancy.web.api.table_shapes import VenuePage
+from vacancy.web.api.table_shapes import FoundVenues, VenuePage
 from vacancy.web.api.tables import VENUE
 from vacancy.web.context import House, HouseDep
 from vacancy.web.errors import documented
@@ -29,8 +32,30 @@ from vacancy.web.errors import documented
 router = APIRouter(prefix="/api", tags=["tables"])
 
 DAYS: Final = 30
+DEFAULT_LIMIT: Final = 20
+MOST: Final = 100
 _ERRORS: Final = documented("not_found", "unavailable")
 _VENUE: Final = re.compile(VENUE, re.ASCII)
+
+
+@router.get("/venues", summary="Venues by name", response_model=FoundVenues, responses=documented("unavailable"))
+async def venues(
+    house: HouseDep,
+    q: Annotated[str, Query(max_length=200, description="Beginnings of words of its name, in any order.")] = "",
+    limit: Annotated[int, Query(ge=1, le=MOST, description="How many venues at most.")] = DEFAULT_LIMIT,
+) -> Response:
+    """Every venue that was ever listed, also where no table was ever free: `topic` can be waited for. By name; case and
+    accents do not matter. Without `q` the first by name.
+    """
+    found = await house.store.read(venue_rows.search, SOURCE, q, limit)
+    return _json({"items": [_found(each) for each in found]})
+
+
+def _found(venue: Venue) -> dict[str, Any]:
+    return {
+        "venueId": venue.venue_id, "name": venue.name, "neighborhood": venue.neighborhood,
+        "imageUrl": venue.image_url, "bookUrl": venue.book_url, "topic": venue_topic(venue.venue_id),
+    }  # fmt: skip
 
 
 @router.get("/venues/{venue_id}", summary="One venue", response_model=VenuePage, responses=_ERRORS)
