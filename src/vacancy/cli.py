@@ -37,7 +37,9 @@ Config = Annotated[
     Path | None, typer.Option("--config", envvar="VACANCY_CONFIG", help="A TOML file of settings.", show_default=False)
 ]
 SourceName = Annotated[str, typer.Argument(help="The source, such as soc.")]
-TargetKey = Annotated[str, typer.Argument(help="The target's key, such as 12025|NB; terms are read in any spelling.")]
+TargetKey = Annotated[
+    str, typer.Argument(help="Its key: 12025|NB (terms in any spelling), 2026-02-28_20:30, or all of an endpoint.")
+]
 
 
 def _show_version(wanted: bool) -> None:

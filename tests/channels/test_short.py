@@ -21,9 +21,9 @@ from tests.channels.letter_parcels import (
     verification,
 )
 from vacancy.channels.short import short
-from vacancy.channels.told import target_title, topic_title
+from vacancy.channels.told import target_title, tell, topic_title
 from vacancy.channels.words import LOCALES, WORDS, locale_of, one_line
-from vacancy.model.messages import Kind, Parcel
+from vacancy.model.messages import Kind, OpenItem, Parcel
 
 CHINESE = ADA._replace(locale="zh-CN")
 
@@ -166,7 +166,11 @@ def test_facts_without_a_time_are_told_as_they_are() -> None:
         ("soc:12025:NB:12345", "en-US", "section 12345, New Brunswick, Spring 2025"),
         ("soc:12025:NB:12345", "zh-CN", "索引号 12345, New Brunswick, 2025 年春季"),
         ("soc:12025:NK:course/01:198:111", "en-US", "01:198:111, Newark, Spring 2025"),
-        ("resy:venue/834", "en-US", "venue/834"),
+        ("resy:venue/834", "en-US", "venue 834"),
+        ("resy:venue/834@2026-02-28", "en-US", "venue 834, 2026-02-28"),
+        ("resy:venue/834@2026-02-28", "zh-CN", "餐厅 834, 2026-02-28"),
+        ("json:tickets", "en-US", "tickets"),
+        ("json:tickets:gala-sat", "en-US", "gala-sat, tickets"),
         ("soc:odd", "en-US", "odd"),
     ],
 )
@@ -176,4 +180,25 @@ def test_what_somebody_waits_for_is_named_by_its_address_alone(topic: str, local
 
 def test_what_is_polled_is_named_as_its_people_would() -> None:
     assert target_title("soc", "12025|CM", "en-US") == "Camden, Spring 2025"
-    assert target_title("json:pool", "lanes", "en-US") == "json:pool lanes"
+    assert target_title("json:pool", "all", "en-US") == "pool"
+    assert target_title("resy", "2026-02-28_20:30", "en-US") == "tables around Sat, Feb 28, 8:30 PM"
+    assert target_title("resy", "2026-02-28_20:30", "zh-CN") == "2月28日 周六 20:30 前后的餐位"
+    assert target_title("resy", "odd_key", "en-US") == "tables around odd key"
+    assert target_title("bot", "chat", "en-US") == "bot chat"
+
+
+@pytest.mark.parametrize(
+    ("locale", "lines"),
+    [
+        ("en-US", ("Sat, Feb 28, 8:30 PM", "for 2 or 4", "Riverside")),
+        ("zh-CN", ("2月28日 周六 20:30", "2 或 4 人", "Riverside")),
+    ],
+)
+def test_a_table_is_told_in_the_readers_language(locale: str, lines: tuple[str, ...]) -> None:
+    payload = {
+        "title": "Carbone", "lines": ["2026-02-28 20:30", "for 2 or 4", "Riverside"], "venueName": "Carbone",
+        "date": "2026-02-28", "time": "20:30", "partySizes": [2, 4], "neighborhood": "Riverside",
+    }  # fmt: skip
+    told = tell("resy", OpenItem("a" * 32, 1, payload), locale)
+    assert (told.title, told.lines) == ("Carbone", lines)
+    assert tell("resy", OpenItem("a" * 32, 1, {**payload, "partySizes": None}), locale).lines == (lines[0], lines[2])

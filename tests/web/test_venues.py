@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -106,3 +107,9 @@ def test_one_that_was_never_seen_is_not_found(app: FastAPI, maitre: Maitre, hous
     maitre.now({KEY: [table("carbone", "20:30")]})
     answer = ask(app, f"/api/venues/{venue_id}")
     assert (answer.status, answer.error["code"]) == (404, "not_found")
+
+
+def test_a_table_is_booked_on_the_board(app: FastAPI, maitre: Maitre) -> None:
+    maitre.now({KEY: [table("carbone", "20:30")]})
+    page = ask(app, "/").body.decode()
+    assert re.search(r'href="https://resy\.com/carbone\?seats=2"[^>]*>Book<', page)

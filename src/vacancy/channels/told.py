@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from vacancy.channels.words import WORDS, campus, one_line, term
+from vacancy.channels.words import WORDS, campus, one_line, term, wall_moment
 from vacancy.model.messages import Opening, OpenItem
 
 SOC: Final = "soc"
+RESY: Final = "resy"
+JSON: Final = "json"
 _TITLES: Final = ("title", "label", "name", "venueName", "venue_name")
 _LINKS: Final = ("link", "bookUrl", "book_url", "url")
 _MORE: Final = ("date", "time")
@@ -43,12 +45,19 @@ def tell_all(opening: Opening, locale: str) -> tuple[Told, ...]:
 
 
 def tell(source: str, item: OpenItem, locale: str) -> Told:
-    return _section(item, locale) if source == SOC else _other(item, locale)
+    if source == SOC:
+        return _section(item, locale)
+    return _table(item, locale) if source == RESY and item.payload.get("date") else _other(item)
 
 
 def topic_title(topic: str, locale: str) -> str:
     """What somebody waits for, by its address alone: its source may have forgotten it by now."""
     source, _, rest = topic.partition(":")
+    if source == RESY and rest.startswith("venue/"):
+        return _venue_title(rest, locale)
+    if source == JSON:
+        name, _, item = rest.partition(":")
+        return one_line(", ".join(filter(None, (item, name))) or topic)
     if source != SOC or rest.count(":") < 2:
         return one_line(rest or topic)
     term_id, campus_code, item = rest.split(":", 2)
@@ -60,7 +69,18 @@ def topic_title(topic: str, locale: str) -> str:
 def target_title(source: str, key: str, locale: str) -> str:
     """What is polled, as those who wait for something in it would call it."""
     term_id, bar, campus_code = key.partition("|")
-    return _where(term_id, campus_code, locale) if source == SOC and bar else one_line(f"{source} {key}")
+    if source == SOC and bar:
+        return _where(term_id, campus_code, locale)
+    day, underscore, time = key.partition("_")
+    if source == RESY and underscore:
+        return WORDS[locale]["a_bucket"].format(when=wall_moment(day, time, locale))
+    # An endpoint has one target, whose key says nothing.
+    return one_line(source.partition(":")[2] or f"{source} {key}")
+
+
+def _venue_title(rest: str, locale: str) -> str:
+    venue, _, day = rest.removeprefix("venue/").partition("@")
+    return ", ".join(filter(None, (WORDS[locale]["a_venue"].format(venue=one_line(venue)), one_line(day))))
 
 
 def shared_title(told: Sequence[Told]) -> str:
@@ -93,16 +113,29 @@ def _section(item: OpenItem, locale: str) -> Told:
     return Told(title, lines, web_link(payload), index, section, people, place)
 
 
-def _other(item: OpenItem, _locale: str) -> Told:
+def _table(item: OpenItem, locale: str) -> Told:
+    payload, words = item.payload, WORDS[locale]
+    when = wall_moment(_text(payload, "date"), _text(payload, "time"), locale)
+    sizes = payload.get("partySizes")
+    many = words["or"].join(map(one_line, sizes)) if isinstance(sizes, list | tuple) else ""
+    people = words["for_people"].format(sizes=many) if many else ""
+    lines = tuple(filter(None, (when, people, _text(payload, "neighborhood"))))
+    return Told(_title_of(item), lines, web_link(payload))
+
+
+def _title_of(item: OpenItem) -> str:
+    return next(filter(None, (_text(item.payload, name) for name in _TITLES)), "") or one_line(item.item_key)
+
+
+def _other(item: OpenItem) -> Told:
     """The words of a source that we know nothing of: `title`, `lines` and `link`, or what comes nearest."""
     payload = item.payload
-    title = next(filter(None, (_text(payload, name) for name in _TITLES)), "") or one_line(item.item_key)
     given = payload.get("lines")
     if isinstance(given, list | tuple):
         lines = tuple(filter(None, map(one_line, given)))
     else:
         lines = tuple(filter(None, (" ".join(filter(None, (_text(payload, name) for name in _MORE))),)))
-    return Told(title, lines, web_link(payload))
+    return Told(_title_of(item), lines, web_link(payload))
 
 
 def _campus(item: OpenItem) -> str:

@@ -43,6 +43,10 @@ _ENGLISH: Final = MappingProxyType({
     "section": "section {section}",
     "index": "index {index}",
     "a_section": "section {index}",
+    "for_people": "for {sizes}",
+    "or": " or ",
+    "a_venue": "venue {venue}",
+    "a_bucket": "tables around {when}",
     "seen": "Seen open {when}. It may be gone already.",
     "seen_some": "Seen open {when}. They may be gone already.",
     "last": "This was the last alert that you asked for, and alerts are paused now. Go to Manage to get more.",
@@ -87,6 +91,10 @@ _CHINESE: Final = MappingProxyType({
     "section": "{section} 班",
     "index": "索引号 {index}",
     "a_section": "索引号 {index}",
+    "for_people": "{sizes} 人",
+    "or": " 或 ",
+    "a_venue": "餐厅 {venue}",
+    "a_bucket": "{when} 前后的餐位",
     "seen": "{when} 看到有空位，现在可能已经没有了。",
     "seen_some": "{when} 看到有空位，现在可能已经没有了。",
     "last": "这是您要求的最后一次提醒，提醒现已暂停。如需继续，请前往“管理”。",
@@ -141,6 +149,15 @@ def moment(at: datetime, time_zone: str, locale: str) -> str:
     text = format_datetime(there, _PATTERNS[locale], tzinfo=there.tzinfo, locale=locale.replace("-", "_"))
     # CLDR parts time and AM with a narrow space that old mail clients and terminals show as a box.
     return f"{text} {name if name[0].isalpha() else 'UTC' + name}".replace("\u202f", " ")
+
+
+def wall_moment(date: str, time: str, locale: str) -> str:
+    """`Sat, Feb 28, 8:30 PM`, for what was given as a day and an hour; else their own words."""
+    try:
+        at = datetime.fromisoformat(f"{date}T{time}")
+    except ValueError:
+        return one_line(f"{date} {time}")
+    return format_datetime(at, _PATTERNS[locale], locale=locale.replace("-", "_")).replace("\u202f", " ")
 
 
 def fact_moment(value: object, time_zone: str, locale: str) -> str:

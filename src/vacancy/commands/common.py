@@ -20,6 +20,11 @@ from vacancy.model.terms import parse_campus, parse_term
 from vacancy.settings import Settings, load
 from vacancy.store.engine import Store
 
+# For whoever has named nothing to poll yet.
+NAME_SOMETHING = (
+    "name terms (VACANCY_SOC__TERMS=12025), enable tables (VACANCY_RESY__ENABLED=true, with VACANCY_RESY__API_KEY and "
+    "VACANCY_RESY__AUTH_TOKEN), or describe a JSON endpoint (docs/sources.md)"
+)
 OUT = Console(highlight=False)
 ERR = Console(stderr=True, highlight=False)
 

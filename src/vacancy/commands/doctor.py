@@ -12,7 +12,7 @@ from typing import Final
 from rich.markup import escape
 
 from vacancy.app import Engine, engine
-from vacancy.commands.common import OUT, as_json, prepare
+from vacancy.commands.common import NAME_SOMETHING, OUT, as_json, prepare
 from vacancy.commands.doctor_delivery import examine_delivery
 from vacancy.commands.finding import Finding
 from vacancy.model.availability import Claim, Failed
@@ -80,7 +80,7 @@ def _targets(parts: Engine) -> Iterator[Finding]:
 async def _upstreams(parts: Engine) -> list[Finding]:
     """One question to each source, as the poller would ask it; nothing is written."""
     if not parts.lists:
-        return [Finding("warn", "the settings name nothing to poll", "name terms, such as VACANCY_SOC__TERMS=12025")]
+        return [Finding("warn", "the settings name nothing to poll", NAME_SOMETHING)]
     return [await _ask(source) for source in parts.lists]
 
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from vacancy.app import engine
-from vacancy.commands.common import ERR, OUT, as_json, prepare
+from vacancy.commands.common import ERR, NAME_SOMETHING, OUT, as_json, prepare
 from vacancy.errors import UserError
 from vacancy.pipeline.poll import Polled
 from vacancy.settings import Settings
@@ -19,7 +19,7 @@ def poll(config: Path | None, *, once: bool, json: bool) -> int:
     if json:
         as_json({"items": [_facts(each) for each in polled]})
     elif not polled:
-        ERR.print("Nothing is configured to be polled: name terms, such as VACANCY_SOC__TERMS=12025.")
+        ERR.print(f"Nothing is configured to be polled: {NAME_SOMETHING}.", soft_wrap=True)
     return 1 if any(each.failed for each in polled) else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vacancy.app import PARTS
 from vacancy.app import serve as run
-from vacancy.commands.common import ERR, prepare
+from vacancy.commands.common import ERR, NAME_SOMETHING, prepare
 from vacancy.errors import UserError
 from vacancy.sources import anything_wanted
 
@@ -19,8 +19,7 @@ def serve(config: Path | None, only: str) -> int:
     settings = prepare(config, quiet=False)
     if "poll" in parts and not anything_wanted(settings):
         ERR.print(
-            "Nothing is polled: the settings name no terms (VACANCY_SOC__TERMS=12025) and no tables. "
-            "`vacancy demo` shows it at work.",
+            f"Nothing is polled: {NAME_SOMETHING}. `vacancy demo` shows it at work.",
             soft_wrap=True,
         )
     return asyncio.run(run(settings, parts, lambda line: ERR.print(line, soft_wrap=True)))

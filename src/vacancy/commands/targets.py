@@ -13,7 +13,7 @@ from rich.table import Table
 
 from vacancy.app import Engine, engine
 from vacancy.clock import Dice, iso
-from vacancy.commands.common import OUT, as_json, normal_key, prepare
+from vacancy.commands.common import NAME_SOMETHING, OUT, as_json, normal_key, prepare
 from vacancy.errors import UserError
 from vacancy.pipeline.settle import release
 from vacancy.settings import Settings
@@ -32,7 +32,7 @@ def show(config: Path | None, *, everything: bool, json: bool) -> int:
         as_json({"items": [_facts(view) for view in views]})
         return 0
     if not views:
-        OUT.print("Nothing is polled yet: name terms, such as VACANCY_SOC__TERMS=12025, and run `vacancy serve`.")
+        OUT.print(f"Nothing is polled yet: {NAME_SOMETHING}, and run `vacancy serve`.", soft_wrap=True)
         return 0
     table = Table("Source", "Target", "State", "Open", "Polls", "Last answer", "Trouble", box=None, pad_edge=False)
     for view in views:

@@ -21,7 +21,7 @@ from vacancy.store.target_overview import TargetView
 from vacancy.web.context import house
 from vacancy.web.operators import may_look
 from vacancy.web.pages.ago import ago
-from vacancy.web.pages.facts import campus_of, facts_of, title_of, web_address
+from vacancy.web.pages.facts import campus_of, facts_of, title_of, verb_of, web_address
 from vacancy.web.pages.render import page
 
 _SHOWN: Final = 30
@@ -93,7 +93,7 @@ def opening(event: FeedEvent, now: datetime) -> Opening:
         iso(at),
         ago(now, at),
         web_address(payload.get("link")),
-        "Register" if columns["indexNumber"] else "Go there",
+        verb_of(columns["source"]),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vacancy.model.availability import OPEN
 from vacancy.model.terms import term_name
 from vacancy.subscriptions.naming import Waited
-from vacancy.web.pages.facts import campus_of, facts_of, facts_of_many, title_of, web_address
+from vacancy.web.pages.facts import campus_of, facts_of, facts_of_many, title_of, verb_of, web_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Card:
     link: str | None
     is_known: bool  # the catalogue has a name for it
     is_at_campus: bool
+    verb: str
 
     @property
     def is_open(self) -> bool:
@@ -35,5 +36,5 @@ def card(waited: Waited) -> Card:
     link = topic.link or (payload.get("link") if topic.item_key else None)
     return Card(
         topic.name, title, [*facts, *(fact for fact in place if fact)], waited.status, web_address(link), is_known,
-        topic.campus_code is not None,
+        topic.campus_code is not None, verb_of(topic.source),
     )  # fmt: skip

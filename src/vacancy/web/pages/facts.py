@@ -46,6 +46,11 @@ def campus_of(code: str | None) -> str | None:
     return CAMPUS_NAMES.get(code, code) if code else None
 
 
+def verb_of(source: str) -> str:
+    """What is done with something that is open. static/board.js says the same."""
+    return {"soc": "Register", "resy": "Book"}.get(source, "Go there")
+
+
 def web_address(link: object) -> str | None:
     # Upstream text: a link that is not a web address may be a script.
     return link if isinstance(link, str) and link.startswith(("https://", "http://")) else None

@@ -40,6 +40,8 @@ function linked(link, className, text) {
   return made;
 }
 
+const verbs = { soc: "Register", resy: "Book" };
+
 function describe(event) {
   const payload = event.payload ?? {};
   const index = event.indexNumber;
@@ -53,7 +55,7 @@ function describe(event) {
     campuses[event.campusCode] ?? event.campusCode,
     index ? null : event.source,
   ].filter(Boolean);
-  return { title: String(title), facts, link: webAddress(payload.link), verb: index ? "Register" : "Go there" };
+  return { title: String(title), facts, link: webAddress(payload.link), verb: verbs[event.source] ?? "Go there" };
 }
 
 function entry(event) {
