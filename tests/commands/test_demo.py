@@ -67,6 +67,21 @@ def test_the_link_in_the_mail_leads_to_the_demo_on_whatever_port(tmp_path: Path)
     asyncio.run(story())
 
 
+@pytest.mark.timeout(90)
+def test_courses_tables_and_a_json_endpoint_are_side_by_side(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with demo(tmp_path, free_port()) as base, aiohttp.ClientSession() as browser:
+            sources: set[str] = set()
+            while sources < {"soc", "resy", "json:tickets"}:
+                async with browser.get(f"{base}/api/targets") as answer:
+                    sources = {each["source"] for each in (await answer.json())["items"]}
+            async with browser.get(f"{base}/") as page:
+                board = await page.text()
+            assert re.search(r'data-source="json:tickets"[^>]*>(?:(?!</li>).)*tickets', board, re.DOTALL)
+
+    asyncio.run(story())
+
+
 def link_in_mail(database: Path) -> str:
     store = Store(f"sqlite:///{database}", SystemClock())
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ _CAMPUSES: Final = ("NB", "NK", "CM")
 _EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - recognised, not bound
 _CHANGES_PER_MINUTE: Final = 8.0
 _TABLES_PER_MINUTE: Final = 40.0
+_TICKETS_PER_MINUTE: Final = 4.0
 _DAYS_OF_TABLES: Final = 2
 
 
@@ -37,6 +38,7 @@ async def _demo(config: Path | None, host: str, port: int, scale: float, databas
         openings_per_minute=_CHANGES_PER_MINUTE,
         closings_per_minute=_CHANGES_PER_MINUTE,
         table_changes_per_minute=_TABLES_PER_MINUTE,
+        board_changes_per_minute=_TICKETS_PER_MINUTE,
     )
     await simulator.start()
     try:
@@ -65,6 +67,7 @@ def _settings(config: Path | None, host: str, port: int, database: Path, simulat
             "time_slots": ["20:30"],
             "interval_s": 4.0,
         },
+        "json": [_tickets(simulator)],
     }
     settings = prepare(config, overrides, quiet=False)
     # Of a port that is taken as it comes, nobody knows the number yet.
@@ -72,6 +75,21 @@ def _settings(config: Path | None, host: str, port: int, database: Path, simulat
         return settings
     # Links in mails lead to this page, wherever it is.
     return settings.model_copy(update={"base_url": f"http://{_named(host)}:{port}"})
+
+
+def _tickets(simulator: Simulator) -> Mapping[str, object]:
+    """As docs/sources.md describes such an endpoint."""
+    return {
+        "name": "tickets",
+        "url": f"{simulator.json_url}/tickets",
+        "items": "$.data.events[*]",
+        "key": "id",
+        "label": "title",
+        "link": "url",
+        "group": "venue.name",
+        "open_when": 'status in ["ON_SALE", "LIMITED"]',
+        "interval_s": 2.0,
+    }
 
 
 def _named(host: str) -> str:
@@ -85,7 +103,7 @@ def _announce(simulator: Simulator) -> Callable[[str], None]:
         for each in (
             line,
             f"A make-believe university answers on {simulator.base_url}; seats there open and close,",
-            "and so do tables in a make-believe town.",
+            f"and so do tables in a make-believe town, and the shows of a ticket shop: {simulator.json_url}/tickets.",
             "Wait for a seat on /subscribe; the mails that would go out are on /outbox.",
             "The first opening shows within 20 s. Ctrl+C ends it.",
         ):

@@ -123,4 +123,6 @@ def _name(view: TargetView) -> str:
     term, _, campus = view.key.partition("|")
     if view.source == "soc" and len(term) == 5 and term[0] in "0179" and campus:
         return f"{CAMPUS_NAMES.get(campus, campus)}, {term_name(term)}"
-    return view.key.replace("_", ", ")
+    kind, _, name = view.source.partition(":")
+    # An endpoint has one target, whose key says nothing.
+    return name if kind == "json" and name else view.key.replace("_", ", ")
