@@ -19,6 +19,7 @@ import msgspec
 from vacancy.store import bells, open_slots
 from vacancy.store.open_slots import OpenNow
 from vacancy.web.api import slot_days
+from vacancy.web.api.shared import Shared
 from vacancy.web.api.slot_days import EVERYTHING, Asked, Day
 from vacancy.web.api.tail import EventFeed
 from vacancy.web.context import House
@@ -82,7 +83,8 @@ class OpenTables:
         self._feed = feed
         self._bell = house.store.bells[bells.TARGETS]
         self._interval_s = house.intervals.get(SOURCE, slot_days.DEFAULT_INTERVAL_S)
-        self._reading = asyncio.Lock()
+        self._reading = Shared[_Present]()
+        self._making = Shared[Rendered]()
         self._rendering = asyncio.Lock()
         self._present: _Present | None = None
         self._heard = 0
@@ -94,27 +96,30 @@ class OpenTables:
         present = await self._now()
         if rendered := _kept(present, question):
             return rendered
+        return await self._making.get((id(present), question), lambda: self._make(present, question))
+
+    async def _make(self, present: _Present, question: Question) -> Rendered:
+        # One at a time: two would only share the interpreter.
         async with self._rendering:
-            # Whoever waited for the same answer finds it made.
-            rendered = _kept(present, question)
-            if rendered is None:
-                rendered = await asyncio.to_thread(self._render, present.open_now, question)
-                present.keep(question, rendered)
-            return rendered
+            rendered = await asyncio.to_thread(self._render, present.open_now, question)
+        present.keep(question, rendered)
+        return rendered
 
     async def _now(self) -> _Present:
         if (present := await self._believed()) is not None:
             return present
-        async with self._reading:
-            if (present := await self._believed()) is not None:
-                return present
-            # Heard before the table is read: a ring in between makes this look untrue, not incomplete.
-            heard, read_at = self._bell.rings, self._clock.monotonic()
-            before = self._present
-            open_now = await self._store.read(open_slots.read_on, SOURCE, before.open_now if before else None)
-            self._present = _next(before, open_now)
-            self._heard, self._read_at = heard, read_at
-            return self._present
+        if await self._reading.end_of(None) and (present := await self._believed()) is not None:
+            return present
+        return await self._reading.get(None, self._read)
+
+    async def _read(self) -> _Present:
+        # Heard before the table is read: a ring in between makes this look untrue, not incomplete.
+        heard, read_at = self._bell.rings, self._clock.monotonic()
+        before = self._present
+        open_now = await self._store.read(open_slots.read_on, SOURCE, before.open_now if before else None)
+        self._present = _next(before, open_now)
+        self._heard, self._read_at = heard, read_at
+        return self._present
 
     async def _believed(self) -> _Present | None:
         """The present as it was read, if it still is."""

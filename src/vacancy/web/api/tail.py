@@ -7,7 +7,6 @@ Numbers are in commit order, so a tail only ever grows at its end and a cursor t
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from vacancy.errors import UserError
 from vacancy.store import bells, event_feed
 from vacancy.store.engine import Store, connect_sqlite
 from vacancy.store.event_feed import EVERYTHING, FeedEvent, Only
+from vacancy.web.api.shared import Shared
 
 _KEPT: Final = 5000
 _KEPT_BYTES: Final = 8_000_000
@@ -65,7 +65,7 @@ class EventFeed:
         self._store = store
         self._clock = clock
         self.bell = store.bells[bells.EVENTS]
-        self._reading = asyncio.Lock()
+        self._reading = Shared[Tail]()
         self._tail: Tail | None = None
         self._commits: tuple[int, int] | None = None
         self._read_at = 0.0
@@ -90,15 +90,17 @@ class EventFeed:
         """The newest events as they are now."""
         if self._tail is not None and self._still_true():
             return self._tail
-        async with self._reading:
-            if self._tail is not None and self._still_true():
-                return self._tail
-            # Counted before the table is read: a commit in between makes this tail untrue, not incomplete.
-            commits = self._count()
-            read_at = self._clock.monotonic()
-            self._tail = await self._read_on(self._tail) if self._tail else await self._read_anew()
-            self._commits, self._read_at = commits, read_at
+        if await self._reading.end_of(None) and self._tail is not None and self._still_true():
             return self._tail
+        return await self._reading.get(None, self._read)
+
+    async def _read(self) -> Tail:
+        # Counted before the table is read: a commit in between makes this tail untrue, not incomplete.
+        commits = self._count()
+        read_at = self._clock.monotonic()
+        self._tail = await self._read_on(self._tail) if self._tail else await self._read_anew()
+        self._commits, self._read_at = commits, read_at
+        return self._tail
 
     def close(self) -> None:
         if self._counter is not None:
