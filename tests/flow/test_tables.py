@@ -213,3 +213,29 @@ def test_targets_with_edges_are_asked_sooner_and_quiet_ones_later(settled: Hand,
     assert settled.poll(tables("carbone 20")).delay_s == 30
     clock.jump(7200)
     assert settled.poll(tables("carbone 20")).delay_s == 60
+
+
+def test_an_older_answer_that_arrives_after_a_newer_one_changes_nothing(
+    settled: Hand, store: Store, clock: ManualClock, source: Lists
+) -> None:
+    slow = settled.claim()
+    assert slow is not None
+    clock.jump(30)  # its lease is over
+    other = Hand(store, clock, source, "other")
+    hear(other, tables())
+    # Read before the other's, and heard after it: the table was gone by then.
+    assert settled.settle(slow, tables("carbone 20")).came is Came.SUPERSEDED
+    assert open_now(settled) == set(EVERGREEN)
+    assert told(settled) == []
+
+
+def test_of_two_pollers_one_asks_and_one_tells(settled: Hand, store: Store, clock: ManualClock, source: Lists) -> None:
+    other = Hand(store, clock, source, "other")
+    claim = settled.claim()
+    assert claim is not None
+    assert other.claim() is None
+    settled.settle(claim, tables("carbone 20"))
+    clock.jump(60)
+    # The other one knows nothing of it but what the rows say.
+    hear(other, tables("carbone 20"))
+    assert told(settled) == ["carbone 20"]

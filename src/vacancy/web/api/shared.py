@@ -18,7 +18,7 @@ class Shared(Generic[T]):
         self._running: dict[Hashable, asyncio.Task[T]] = {}
 
     async def end_of(self, key: Hashable) -> bool:
-        """Waits for what is under way, and says whether anything was. It began before it was asked for: whether it is good
+        """Waits for what is under way, and says whether anything was. It began before it was asked for: if it is good
         enough is the caller's to find out."""
         task = self._running.get(key)
         if task is None:
