@@ -46,13 +46,19 @@ def emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission
     """The caller has won the target's row in this transaction. `state` follows; if the commit fails, drop it."""
     if changes.opened or changes.closed or changes.due or changes.said_anew or not changes.raises:
         ids.emit_alone(tx)
+    emission = _emit(tx, scene, state, changes)
+    if changes.said_anew:
+        # Subscriptions come before rows of the queue everywhere: the other way round two could wait for each other.
+        unwanted.look_at_again(tx, scene.source.name, scene.key, [item.key for item in changes.said_anew])
+    return emission
+
+
+def _emit(tx: Tx, scene: Scene, state: TargetState, changes: Changes) -> Emission:
     if changes.news and scene.source.policy.event_gap_s:
         changes = _not_told_elsewhere(tx, scene, changes)
     before = {key: state.items[key] for key in changes.closed}
     closed_at = {item.key: state.items[item.key].closed_at for item in changes.opened if item.key in state.items}
     _write_items(tx, scene, state, changes)
-    if changes.said_anew:
-        unwanted.look_at_again(tx, scene.source.name, scene.key, [item.key for item in changes.said_anew])
     if not changes.raises:
         subscriptions.baseline_taken(tx, scene.target_id, scene.source.name, scene.key)
         return Emission()
