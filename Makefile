@@ -57,9 +57,9 @@ COMPILE = uv pip compile pyproject.toml --universal --python-version 3.11 --gene
   --no-emit-index-url --no-header --no-annotate --quiet --extra postgres --extra build
 
 lock:
-	$(COMPILE) -o requirements.lock
-	$(COMPILE) --extra apprise --extra dev -o requirements-dev.lock
-	$(COMPILE) --extra apprise --extra dev --extra bench -o requirements-bench.lock
+	$(COMPILE) --extra apprise --extra bot --extra dev -o requirements-dev.lock
+	$(COMPILE) --constraint requirements-dev.lock -o requirements.lock
+	$(COMPILE) --extra apprise --extra bot --extra dev --extra bench -o requirements-bench.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache
