@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vacancy import __version__, cli_delivery, cli_tasks
+from vacancy import __version__, cli_bot, cli_delivery, cli_tasks
 from vacancy.cli_common import Json, call
 from vacancy.errors import VacancyError
 
@@ -251,6 +251,7 @@ def settings(context: typer.Context, json: Json = False) -> None:
 
 cli_delivery.add_to(app)
 cli_tasks.add_to(app)
+cli_bot.add_to(app)
 
 
 def _config_first(arguments: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from vacancy.clock import iso
 MASK: Final = "***"
 DEEPEST: Final = 8
 # At info SQLAlchemy would write every statement with its parameters, contacts among them.
-_QUIET: Final = ("sqlalchemy", "aiohttp.access", "alembic", "uvicorn.error")
+_QUIET: Final = ("sqlalchemy", "aiogram", "aiohttp.access", "alembic", "uvicorn.error")
 # Even their warnings quote addresses that hold tokens; what became of a message is told by its outcome.
 _MUTE: Final = ("apprise", "oauthlib", "requests_oauthlib", "urllib3")
 _PRIVATE: Final = (

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from vacancy.errors import SettingsError
+from vacancy.settings_bot import BotSettings
 from vacancy.settings_json import JsonEndpoints
 from vacancy.settings_sections import (
     AppriseSettings,
@@ -73,6 +74,7 @@ class Settings(Section):
     webhook: WebhookSettings = WebhookSettings()
     webpush: WebpushSettings = WebpushSettings()
     apprise: AppriseSettings = AppriseSettings()
+    bot: BotSettings = BotSettings()
     delivery: DeliverySettings = DeliverySettings()
     operator: OperatorSettings = OperatorSettings()
     subscriptions: SubscriptionSettings = SubscriptionSettings()
@@ -155,17 +157,23 @@ def _default(info: FieldInfo) -> str:
 def masked(settings: Settings) -> dict[str, Any]:
     """What is in force, fit to be shown: secrets and the database's password are stars."""
     shown: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
-    scheme, _, rest = settings.database_url.partition("://")
-    user, at, place = rest.rpartition("@")
-    place, query, _ = place.partition("?")
-    if at:
-        user = user.partition(":")[0] + (":***" if ":" in user else "")
-    if scheme != "sqlite":
-        shown["database_url"] = f"{scheme}://{user}{at}{place}{'?***' if query else ''}"
+    shown["database_url"] = _without_password(settings.database_url)
+    shown["bot"]["database_url"] = _without_password(settings.bot.database_url)
     for endpoint in shown["json"]:
         address, mark, _ = endpoint["url"].partition("?")
         endpoint["url"] = f"{address}?***" if mark else address
     return shown
+
+
+def _without_password(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite":
+        return url
+    user, at, place = rest.rpartition("@")
+    place, query, _ = place.partition("?")
+    if at:
+        user = user.partition(":")[0] + (":***" if ":" in user else "")
+    return f"{scheme}://{user}{at}{place}{'?***' if query else ''}"
 
 
 _INTRODUCTION: Final = """\

@@ -154,6 +154,7 @@ Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda text: ipad
 Terms = Annotated[tuple[Annotated[str, AfterValidator(parse_term)], ...], AfterValidator(_unique)]
 Campuses = Annotated[tuple[Annotated[str, AfterValidator(parse_campus)], ...], AfterValidator(_unique)]
 HeaderSecret = Annotated[Secret, AfterValidator(_for_a_header)]
+UpstreamUrl = Annotated[str, AfterValidator(_upstream_url)]
 BoundingBox = Annotated[tuple[float, ...], AfterValidator(_box_of)]
 TimeSlots = Annotated[
     tuple[Annotated[str, AfterValidator(_time_slot_of)], ...], AfterValidator(_some), AfterValidator(_unique)

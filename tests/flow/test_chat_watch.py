@@ -28,7 +28,7 @@ def tell(store: Store, clock: ManualClock) -> Play:
 
 async def says(room: Room, chat: int, text: str, language: str = "en") -> str:
     """What the bot answers."""
-    room.fake.write(chat, text, language)
+    room.fake.write(chat, text, language=language)
     before = len(room.texts(chat))
     await room.heard()
     assert len(room.texts(chat)) == before + 1

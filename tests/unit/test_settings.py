@@ -193,10 +193,12 @@ def test_what_is_shown_holds_no_secret() -> None:
         "VACANCY_SECRET_KEY": "hunter2",
         "VACANCY_WEB__ADMIN_TOKEN": "hunter2",
         "VACANCY_DATABASE_URL": "postgresql://u:hunter2@h:5/d?password=hunter2",
+        "VACANCY_BOT__DATABASE_URL": "postgresql://u:hunter2@h:5/d?password=hunter2",
     }
     settings = load(None, environ)
     assert "hunter2" not in str(masked(settings)) + repr(settings).replace(settings.database_url, "")
-    assert masked(settings)["database_url"] == "postgresql+psycopg://u:***@h:5/d?***"
+    shown = masked(settings)
+    assert shown["database_url"] == shown["bot"]["database_url"] == "postgresql+psycopg://u:***@h:5/d?***"
 
 
 def test_the_table_and_the_page_say_the_same_as_the_code() -> None:
@@ -205,6 +207,7 @@ def test_the_table_and_the_page_say_the_same_as_the_code() -> None:
     assert {name for name, row in rows.items() if row.secret} == {
         "secret_key", "web.admin_token", "email.smtp_password", "email.sendgrid_api_key", "telegram.token",
         "discord.bot_token", "operator.webhook_secret", "resy.api_key", "resy.auth_token", "tasks.service_token",
+        "bot.service_token",
     }  # fmt: skip
     assert rows["soc.interval_s"].env == env_name("soc.interval_s") == "VACANCY_SOC__INTERVAL_S"
     assert DOCS.read_text("utf-8") == render_docs(), "write docs/settings.md again from render_docs()"

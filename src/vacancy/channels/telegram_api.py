@@ -84,7 +84,7 @@ class BotApi:
                 content_type="application/json",
             )
         except NetTrouble as trouble:
-            return Unheard("network_error", trouble.message, _may_have_arrived(trouble))
+            return Unheard("network_error", trouble.message, may_have_arrived(trouble))
         return self._read(response.status, response.body)
 
     def _read(self, status: int, body: bytes) -> Answer:
@@ -107,14 +107,15 @@ class BotApi:
         return Refused(
             code,
             description,
-            self._harmless(description),
+            harmless(description, self._token),
             min(float(retry_after), LONGEST_RETRY_S) if retry_after is not None and retry_after >= 0 else None,
             whole(parameters.get("migrate_to_chat_id")),
         )
 
-    def _harmless(self, description: str) -> str:
-        text = _CONTROL.sub(" ", description[:1000].replace(self._token, "…"))
-        return _QUOTED.sub("…", text)[:_LONGEST_REASON]
+
+def harmless(description: str, token: str) -> str:
+    text = _CONTROL.sub(" ", description[:1000].replace(token, "…"))
+    return _QUOTED.sub("…", text)[:_LONGEST_REASON]
 
 
 def whole(value: object) -> int | None:
@@ -124,7 +125,7 @@ def whole(value: object) -> int | None:
     return value if -(1 << 63) <= value < 1 << 63 else None
 
 
-def _may_have_arrived(trouble: NetTrouble) -> bool:
+def may_have_arrived(trouble: NetTrouble) -> bool:
     """Not when there never was a connection; the client leaves its reason as the context."""
     return trouble.kind != "refused" and not isinstance(
         trouble.__context__, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError

@@ -84,6 +84,23 @@ class Client:
             "POST", route(url, reach), _timeout(timeout_s, connect_timeout_s), max_bytes, headers, body
         )
 
+    async def patch(
+        self,
+        url: str,
+        *,
+        reach: Reach,
+        timeout_s: float,
+        connect_timeout_s: float = 5,
+        max_bytes: int,
+        body: bytes,
+        content_type: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> Response:
+        headers = {**headers, "Content-Type": content_type}
+        return await self._ask(
+            "PATCH", route(url, reach), _timeout(timeout_s, connect_timeout_s), max_bytes, headers, body
+        )
+
     async def close(self) -> None:
         self._closed = True
         sessions, self._sessions = self._sessions, {}

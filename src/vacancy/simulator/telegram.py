@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from aiohttp import web
 
@@ -16,6 +16,8 @@ from vacancy.simulator.telegram_rules import Refusal, check_keyboard, visible_te
 
 TOKEN: Final = "123456:made-up-for-the-simulator"  # noqa: S105 - nobody's
 MOST_UPDATES: Final = 100
+_DATE: Final = 1_767_614_400
+_TEXTS: Final = ("text", "parse_mode", "callback_query_id")
 
 Parameters = Mapping[str, Any]
 
@@ -67,18 +69,27 @@ class Telegram(Provider):
 
     def block(self, number: int, why: str = "Forbidden: bot was blocked by the user") -> None:
         self.join(number).shut = why
-        self._happened("my_chat_member", {"chat": {"id": number}, "new_chat_member": {"status": "kicked"}})
+        was = {"user": self._me(), "status": "member"}
+        kicked = {"user": self._me(), "status": "kicked", "until_date": 0}
+        self._happened("my_chat_member", self._in(number) | {"old_chat_member": was, "new_chat_member": kicked})
 
-    def migrate(self, number: int, to: int) -> None:
+    def migrate(self, number: int, to: int, *, is_told: bool = True) -> None:
+        """A group becomes a supergroup; sometimes the bot hears of it only when it writes to the old number."""
         self.join(number).moved_to = to
         self.join(to)
-        self._happened("message", {"message_id": 0, "chat": {"id": number}, "migrate_to_chat_id": to})
+        if is_told:
+            self._happened("message", self._in(number) | {"message_id": 0, "migrate_to_chat_id": to})
 
-    def write(self, number: int, text: str, language: str = "") -> None:
+    def write(self, number: int, text: str, *, person: int | None = None, language: str = "en") -> None:
         """Somebody writes to the bot, in a chat that he opened thereby."""
         self.join(number)
-        who = {"id": number, "language_code": language} if language else {"id": number}
-        self._happened("message", {"message_id": 0, "chat": {"id": number}, "from": who, "text": text})
+        self._happened("message", self._in(number, person, language) | {"message_id": 0, "text": text})
+
+    def happened(self, update: Mapping[str, Any]) -> None:
+        """Whatever a Telegram of tomorrow may send."""
+        self._updates.append({"update_id": self.next_update_id, **update})
+        self.next_update_id += 1
+        self._changed.set()
 
     def follow(self, number: int, link: str) -> None:
         """Somebody opens a deep link to this bot and presses Start, after having blocked it, perhaps."""
@@ -99,8 +110,10 @@ class Telegram(Provider):
     def press_data(self, number: int, message_id: int, data: str) -> str:
         query = f"q{self.next_update_id}"
         self._queries.add(query)
-        message = {"message_id": message_id, "chat": {"id": number}}
-        self._happened("callback_query", {"id": query, "data": data, "message": message})
+        message = {"message_id": message_id, "date": _DATE, "chat": _chat(number)}
+        person = self._in(number)["from"]
+        pressed = {"id": query, "from": person, "chat_instance": "1", "data": data, "message": message}
+        self._happened("callback_query", pressed)
         return query
 
     @property
@@ -113,9 +126,16 @@ class Telegram(Provider):
         return tuple(self._updates)
 
     def _happened(self, kind: str, what: object) -> None:
-        self._updates.append({"update_id": self.next_update_id, kind: what})
-        self.next_update_id += 1
-        self._changed.set()
+        self.happened({kind: what})
+
+    def _in(self, number: int, person: int | None = None, language: str = "en") -> dict[str, Any]:
+        """Where and when something happened, and who did it: in a chat of two, whose number it is."""
+        who = {"id": person or abs(number), "is_bot": False, "first_name": "Somebody", "language_code": language}
+        return {"date": _DATE, "chat": _chat(number), "from": who}
+
+    def _me(self) -> dict[str, Any]:
+        number = int(self.token.partition(":")[0])
+        return {"id": number, "is_bot": True, "first_name": "Vacancy", "username": self.username}
 
     async def _call(self, request: web.Request) -> web.Response:
         if request.match_info["token"] != self.token:
@@ -133,12 +153,12 @@ class Telegram(Provider):
         try:
             if method is None:
                 raise Refusal(404, "Not Found")
-            return web.json_response({"ok": True, "result": await method(json.loads(body or b"{}"))})
+            return web.json_response({"ok": True, "result": await method(_parameters(request, body))})
         except Refusal as refusal:
             return web.json_response(_no(refusal), status=refusal.code)
 
     async def _get_me(self, _: Parameters) -> object:
-        return {"id": int(self.token.partition(":")[0]), "is_bot": True, "username": self.username}
+        return self._me()
 
     async def _get_updates(self, given: Parameters) -> object:
         """The first poller is cut off by the second. An offset beyond what there is confirms nothing, as after a week
@@ -167,7 +187,7 @@ class Telegram(Provider):
         message = Message(self._next_message_id, visible_text(given), check_keyboard(given), given)
         self._next_message_id += 1
         chat.messages.append(message)
-        return {"message_id": message.message_id, "chat": {"id": chat.number}, "text": message.text}
+        return {"message_id": message.message_id, "date": _DATE, "chat": _chat(chat.number), "text": message.text}
 
     async def _edit_message_text(self, given: Parameters) -> object:
         return self._edit(given, visible_text(given))
@@ -206,6 +226,21 @@ class Telegram(Provider):
         if chat.shut:
             raise Refusal(403, chat.shut)
         return chat
+
+
+def _parameters(request: web.Request, body: bytes) -> Parameters:
+    """As JSON, or as a form whose members are JSON where they are no text."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        return json.loads(body or b"{}") or {}
+    return {name: _member(name, value) for name, value in parse_qsl(body.decode(), keep_blank_values=True)}
+
+
+def _member(name: str, value: str) -> Any:
+    return value if name in _TEXTS else json.loads(value)
+
+
+def _chat(number: int) -> dict[str, Any]:
+    return {"id": number, "type": "private"} if number > 0 else {"id": number, "type": "group", "title": "A group"}
 
 
 def _no(refusal: Refusal) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""Every table as it is now, but for those of `schema_tasks` and `schema_venues`. The migrations lead here; a test
-compares the two on both databases."""
+"""Every table as it is now, but for those of `schema_tasks`, `schema_venues` and `schema_bot`. The migrations lead
+here; a test compares the two on both databases."""
 
 from __future__ import annotations
 
