@@ -64,7 +64,7 @@ class Backend:
 
     async def health(self, user_id: int) -> str | None:
         """One question, none repeated: what is wrong, or None if it answers with an array."""
-        answer = await self._get(user_id, "/tasks/me/events?limit=1")
+        answer = await self._get(user_id, "/tasks/me/events?limit=1", once=True)
         if isinstance(answer, Lost):
             return answer.why
         if answer.status != _OK:
@@ -96,7 +96,7 @@ class Backend:
         """A raw update of Telegram's, for those who look after alerts."""
         return _said(await self._put("post", "/api/telegram/update", body, None))
 
-    async def _get(self, user_id: int, path: str) -> Response | Lost:
+    async def _get(self, user_id: int, path: str, *, once: bool = False) -> Response | Lost:
         try:
             return await self._client.get(
                 self.url + path,
@@ -104,6 +104,7 @@ class Backend:
                 timeout_s=self._timeout_s,
                 max_bytes=_LARGEST,
                 headers=self._headers(user_id),
+                once=once,
             )
         except NetTrouble as trouble:
             return _lost(trouble)

@@ -86,9 +86,16 @@ class House:
         await stop.wait(None)
 
 
-async def run(settings: Settings, store: Store, client: Client, clock: Clock, announce: Callable[[str], None]) -> int:
+async def run(
+    settings: Settings,
+    store: Store,
+    client: Client,
+    clock: Clock,
+    announce: Callable[[str], None],
+    pace: Pace | None = None,
+) -> int:
     """Until a signal; the exit code says whether all loops ended by themselves."""
-    house = House(settings, store, client, clock, Dice())
+    house = House(settings, store, client, clock, Dice(), pace)
     announce(f"Vacancy's bot for {settings.bot.backend_url}")
     loops = [Loop("listen", house.listener.run), Loop("events", house.poll)]
     return await Runner(clock, loops, drain_s=DRAIN_S).run()

@@ -62,10 +62,11 @@ class Client:
         connect_timeout_s: float = 5,
         max_bytes: int,
         headers: Mapping[str, str] = NO_HEADERS,
+        once: bool = False,
     ) -> Response:
-        return await self._ask(
-            "GET", route(url, reach), _timeout(timeout_s, connect_timeout_s), max_bytes, headers, None
-        )
+        """`once`: not again over a new connection either, when the one that was used turns out to be dead."""
+        timeout = _timeout(timeout_s, connect_timeout_s)
+        return await self._ask("GET", route(url, reach), timeout, max_bytes, headers, None, once=once)
 
     async def post(
         self,
@@ -115,12 +116,20 @@ class Client:
         max_bytes: int,
         headers: Mapping[str, str],
         data: bytes | None,
+        *,
+        once: bool = False,
     ) -> Response:
         session = self._sessions.get(way.lane) or self._open(way.lane)
         began = self._clock.monotonic()
         try:
             answer = await session.request(
-                method, way.url, data=data, headers=headers or None, timeout=timeout, allow_redirects=False
+                method,
+                way.url,
+                data=data,
+                headers=headers or None,
+                timeout=timeout,
+                allow_redirects=False,
+                middlewares=(_Once(),) if once else None,
             )
             body = await _read(answer, way, max_bytes)
         except (aiohttp.ClientError, OSError) as trouble:  # a timeout is an OSError
@@ -142,6 +151,21 @@ class Client:
         )
         self._sessions[lane] = session
         return session
+
+
+class _Once:
+    """aiohttp asks again by itself, once, where that does no harm to the other side."""
+
+    def __init__(self) -> None:
+        self._was_asked = False
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        if self._was_asked:
+            raise aiohttp.ServerDisconnectedError
+        self._was_asked = True
+        return await handler(request)
 
 
 async def _read(answer: aiohttp.ClientResponse, way: Route, max_bytes: int) -> bytes:
