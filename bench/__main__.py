@@ -27,6 +27,7 @@ NAMES: Final = (
     "mails",
     "opened_to_sent",
     "webhooks",
+    "bot_cycle",
     "deliver_scale",
     "tables",
     "start_to_ready",

@@ -13,6 +13,9 @@ import structlog
 from tests.support.bot_rooms import ADA, HER_CHAT, Room, play
 from tests.support.chat_rooms import until
 from tests.support.clock import ManualClock
+from vacancy.bot.telegram import Telegram
+from vacancy.errors import SettingsError
+from vacancy.net.client import Client
 from vacancy.runner import Loop, Runner
 from vacancy.store.engine import Store
 
@@ -121,6 +124,12 @@ def test_another_listener_is_told_once_with_what_to_do(sqlite_store: Store, cloc
         assert "`[telegram] listen = false`" in told[0]
 
     play(sqlite_store, clock, story)
+
+
+def test_what_is_no_token_is_said_to_be_none(clock: ManualClock) -> None:
+    with pytest.raises(SettingsError, match="telegram.token is no token") as told:
+        Telegram(Client(clock, user_agent="vacancy/test"), NOWHERE, "hunter2")
+    assert "hunter2" not in str(told.value)
 
 
 def test_a_token_that_telegram_does_not_know(sqlite_store: Store, clock: ManualClock) -> None:
