@@ -34,6 +34,8 @@ USERS: Final = 1_000
 EACH: Final = 10
 _IN_FLIGHT: Final = 32
 _TURNS: Final = 3
+_FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+_HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 _SAID: Final = b'{"ok":true,"result":{"message_id":1,"date":1767614400,"chat":{"id":1,"type":"private"},"text":"x"}}'
 
 
@@ -108,6 +110,7 @@ class _Bare:
     def __init__(self, session: aiohttp.ClientSession, origin: str) -> None:
         self._session = session
         self._origin = origin
+        self._send = f"{origin}/bot{TOKEN}/sendMessage"
         self._end = 0
 
     async def happen(self, count: int) -> None:

@@ -127,7 +127,7 @@ def test_another_listener_is_told_once_with_what_to_do(sqlite_store: Store, cloc
 
 
 def test_what_is_no_token_is_said_to_be_none(clock: ManualClock) -> None:
-    with pytest.raises(SettingsError, match="telegram.token is no token") as told:
+    with pytest.raises(SettingsError, match=r"telegram\.token is no token") as told:
         Telegram(Client(clock, user_agent="vacancy/test"), NOWHERE, "hunter2")
     assert "hunter2" not in str(told.value)
 
