@@ -135,10 +135,7 @@ class _Bare:
             async with self._session.get(url, headers={"X-User-Id": str(user)}) as answer:
                 await answer.read()
             for _ in range(events):
-                kind = {"Content-Type": "application/x-www-form-urlencoded"}
-                async with self._session.post(
-                    f"{self._origin}/bot{TOKEN}/sendMessage", data=body, headers=kind
-                ) as said:
+                async with self._session.post(self._send, data=body, headers=_FORM) as said:
                     await said.read()
 
 
@@ -170,10 +167,7 @@ class _World:
                 if length:
                     await reader.readexactly(int(length))
                 body = self._answer(head.split(b" ", 2)[1])
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-                )
-                writer.write(body)
+                writer.write(_HEAD % len(body) + body)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
