@@ -30,6 +30,7 @@ WANTED: Final = ("message", "callback_query", "my_chat_member")
 # `/stop_12` is what Telegram makes a link of.
 _OTHERS: Final = re.compile(r"(?:watch|list|snooze|stop)(?:_[0-9]{1,18})?$", re.ASCII | re.IGNORECASE)
 _LONGEST_NAME: Final = 64
+_LONGEST_CODE: Final = 64
 Raw = Mapping[str, Any]
 
 
@@ -120,7 +121,7 @@ class Commands:
 
     async def _bind(self, asked: Asked) -> str:
         code = asked.text.strip()
-        if not code or len(code) > _LONGEST_NAME:
+        if not code or len(code) > _LONGEST_CODE:
             return say(asked.locale, "bind_how")
         made = await self._registrar.bind(asked.chat_id, asked.person_id, code, asked.locale)
         lines = [await self._unmade(asked, made) if isinstance(made, NotBound) else self._made(asked, made)]

@@ -131,15 +131,16 @@ class Poller:
             if not self._troubles.may_ask(user_id):
                 return None
             self._pages[user_id] += 1
+            began, answers_before = self._tools.clock.monotonic(), self._troubles.answers
             try:
                 answer = await self._ask(user_id, min(seat.cursor for seat in group))
             finally:
                 self._troubles.gave_up(user_id)
         if isinstance(answer, Page):
-            self._troubles.answered(user_id)
+            self._troubles.answered(user_id, self._tools.clock.monotonic() - began)
             return answer
         if answer is not None:
-            self._note_failure(user_id, answer)
+            self._note_failure(user_id, answer, answers_before)
         return None
 
     async def _ask(self, user_id: int, after_id: int) -> Page | Unreadable | Said | Lost | None:
@@ -154,11 +155,12 @@ class Poller:
         all others waiting."""
         return self._slow_places if self._troubles.is_slow(user_id) else self._places
 
-    def _note_failure(self, user_id: int, answer: Unreadable | Said | Lost) -> None:
+    def _note_failure(self, user_id: int, answer: Unreadable | Said | Lost, answers_before: int) -> None:
         if isinstance(answer, Said):
-            self._troubles.failed(user_id, f"the backend answered {answer.status}", is_backend=answer.status >= 500)
+            why, is_backend = f"the backend answered {answer.status}", answer.status >= 500
         else:
-            self._troubles.failed(user_id, answer.why, is_backend=isinstance(answer, Lost))
+            why, is_backend = answer.why, isinstance(answer, Lost)
+        self._troubles.failed(user_id, why, is_backend=is_backend, answers_before=answers_before)
 
     def _hand_out(self, seat: Seat, page: Page) -> None:
         if seat.is_reading_up:

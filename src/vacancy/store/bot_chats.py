@@ -134,19 +134,20 @@ def is_current(tx: Tx, asked: Seat) -> bool:
 
 def advance(tx: Tx, moves: Sequence[Move]) -> list[bool]:
     """Which of them were made. One that was not is no error: the chat was unbound meanwhile, or bound anew."""
-    return [_advance(tx, each) for each in moves]
+    now = tx.now()
+    for each in moves:
+        for passed in each.passed_over:
+            _note(tx, each.seat, passed)
+    with tx.together():
+        counts = [tx.count(_ADVANCE, [_row(each, now)] if each.after >= each.before else []) for each in moves]
+        return [count() == 1 for count in counts]
 
 
-def _advance(tx: Tx, made: Move) -> bool:
-    for passed in made.passed_over:
-        _note(tx, made.seat, passed)
-    if made.after < made.before:
-        return False
-    row = {
+def _row(made: Move, now: datetime) -> dict[str, object]:
+    return {
         "chat": made.seat.chat_id, "its_binding": made.seat.binding, "before": made.before, "after": made.after,
-        "reads_up": made.seat.is_reading_up and not made.is_read_up, "at": tx.now(),
+        "reads_up": made.seat.is_reading_up and not made.is_read_up, "at": now,
     }  # fmt: skip
-    return tx.write(_ADVANCE, [row]) == 1
 
 
 def _note(tx: Tx, where: Seat, passed: PassedOver) -> None:
