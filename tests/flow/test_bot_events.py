@@ -13,9 +13,9 @@ import structlog
 from tests.support.bot_rooms import ADA, EVE, EVES_CHAT, GROUP, HER_CHAT, HER_OTHER_CHAT, Room, play
 from tests.support.chat_rooms import until
 from tests.support.clock import ManualClock
+from vacancy.bot import poller
 from vacancy.bot.backend import PAGE
 from vacancy.bot.pace import Pace
-from vacancy.bot.poller import MOST_PAGES
 from vacancy.errors import StoreError
 from vacancy.runner import Stop
 from vacancy.store import bot_chats
@@ -421,13 +421,17 @@ def test_who_was_unbound_gets_nothing_more_at_once(store: Store, clock: ManualCl
     play(store, clock, story, pace=Pace(clock))
 
 
-def test_who_is_behind_gets_several_pages_in_a_cycle_but_not_without_end(tell_quickly: Play) -> None:
+def test_who_is_behind_gets_several_pages_in_a_cycle_but_not_without_end(
+    tell_quickly: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poller, "MOST_PAGES", 2)
+
     async def story(room: Room) -> None:
         room.sits(HER_CHAT, ADA)
-        made = room.happen(PAGE * MOST_PAGES + 1, ADA)
+        made = room.happen(PAGE * 2 + 1, ADA)
         await room.cycle()
         assert room.told(HER_CHAT) == made[:-1]
-        assert len(room.backend.asks_for_events()) == MOST_PAGES
+        assert len(room.backend.asks_for_events()) == 2
         await room.cycle()
         assert room.told(HER_CHAT) == made
 

@@ -55,6 +55,17 @@ def test_who_holds_an_older_binding_moves_nothing(store: Store) -> None:
     assert cursor(store) == 0
 
 
+def test_who_reads_history_skips_nothing_that_happened_after_its_end(store: Store) -> None:
+    late = bind(store)
+    assert advance(store, late, 0, 0, is_read_up=True)  # by another one, who found nothing
+    assert not advance(store, late, 0, 5)
+    assert not advance(store, late, 0, 0, is_read_up=True)
+    seat = store.read_now(bot_chats.seat, CHAT)
+    assert seat is not None
+    assert (seat.cursor, seat.is_reading_up) == (0, False)
+    assert advance(store, seat, 0, 5)
+
+
 def test_to_bind_again_to_the_same_user_changes_nothing(store: Store) -> None:
     seat = bind(store)
     assert advance(store, seat, 0, 8, is_read_up=True)

@@ -27,21 +27,21 @@ class Clerk:
         self._store = store
         self._waiting: list[_Wanted] = []
         self._writing: asyncio.Task[None] | None = None
-        self._reached: dict[_Key, Move] = {}
+        self._reached: dict[_Key, Seat] = {}
         # Done, and not yet written down, for the database was away: not done again for that.
         self._unsaved: dict[_Key, Move] = {}
 
     def at(self, seat: Seat) -> Seat:
         """What a look at the database found may be older than what was written since."""
         reached = self._reached.get(_key(seat))
-        if reached is None or reached.after < seat.cursor:
+        if reached is None or reached.cursor < seat.cursor:
             return seat
-        return replace(seat, cursor=reached.after, is_reading_up=seat.is_reading_up and not reached.is_read_up)
+        return replace(seat, cursor=reached.cursor, is_reading_up=seat.is_reading_up and reached.is_reading_up)
 
     def keep(self, seats: Iterable[Seat]) -> None:
         """Forget all others."""
         bound = {_key(seat) for seat in seats}
-        self._reached = {key: move for key, move in self._reached.items() if key in bound}
+        self._reached = {key: seat for key, seat in self._reached.items() if key in bound}
         self._unsaved = {key: move for key, move in self._unsaved.items() if key in bound}
 
     async def settle(self, seat: Seat) -> Seat | None:
@@ -59,7 +59,8 @@ class Clerk:
         made = await self._written(move)
         self._unsaved.pop(key, None)
         if made:
-            self._reached[key] = move
+            is_reading_up = move.seat.is_reading_up and not move.is_read_up
+            self._reached[key] = replace(move.seat, cursor=move.after, is_reading_up=is_reading_up)
         return made
 
     async def _written(self, move: Move) -> bool:

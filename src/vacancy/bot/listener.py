@@ -24,7 +24,6 @@ from vacancy.store.engine import Store
 
 _AT_ONCE: Final = 16
 _CONFLICT: Final = 409
-_OFFSET: Final = "bot:heard"
 _log = structlog.stdlib.get_logger(__name__)
 
 Raw = Mapping[str, Any]
@@ -39,6 +38,7 @@ class Listener:
         self._store = store
         self._trouble = Trouble(clock, dice)
         self._places = asyncio.Semaphore(_AT_ONCE)
+        self._offset = f"bot:heard:{telegram.mark}"
         self._is_known = False
         self._has_rival = False
         # Of a batch that is not confirmed yet.
@@ -46,7 +46,7 @@ class Listener:
 
     async def run(self, stop: Stop) -> None:
         """Until asked to stop, or until Telegram says that the token is not its own."""
-        offset = int(await self._store.read(house.recall, _OFFSET) or 0)
+        offset = int(await self._store.read(house.recall, self._offset) or 0)
         while not stop.requested and self._trouble.curable:
             answer = await self._ask(stop, offset)
             if answer is None:
@@ -81,7 +81,7 @@ class Listener:
         number = whole(updates[-1].get("update_id"))
         if number is None:
             return offset
-        await self._store.write(house.remember, _OFFSET, str(number + 1))
+        await self._store.write(house.remember, self._offset, str(number + 1))
         self._handled.clear()
         return number + 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -108,6 +109,11 @@ class Telegram:
 
     def __repr__(self) -> str:
         return "Telegram()"
+
+    @property
+    def mark(self) -> str:
+        """Tells this bot from another one, and nothing of its token."""
+        return hashlib.sha256(self._token.encode()).hexdigest()[:16]
 
     async def me(self) -> Answer:
         """Asked before anything else: it is also by its name that the bot knows commands that are meant for it."""

@@ -36,6 +36,8 @@ _ADVANCE: Final = Prepared(
     .where(
         _k.chat_id == bindparam("chat"),
         _k.cursor == bindparam("before"),
+        # Who read history, while another one found its end, must not take what happened since for history.
+        _k.is_reading_up == bindparam("read_up_before"),
         exists().where(_c.chat_id == _k.chat_id, _c.binding == bindparam("its_binding"), _c.status == BOUND),
     )
     .values(cursor=bindparam("after"), is_reading_up=bindparam("reads_up"), saved_at=bindparam("at"))
@@ -146,6 +148,7 @@ def advance(tx: Tx, moves: Sequence[Move]) -> list[bool]:
 def _row(made: Move, now: datetime) -> dict[str, object]:
     return {
         "chat": made.seat.chat_id, "its_binding": made.seat.binding, "before": made.before, "after": made.after,
+        "read_up_before": made.seat.is_reading_up,
         "reads_up": made.seat.is_reading_up and not made.is_read_up, "at": now,
     }  # fmt: skip
 
