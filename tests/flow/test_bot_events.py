@@ -175,6 +175,25 @@ def test_a_chat_that_telegram_holds_up_delays_no_other_of_the_same_user(tell_qui
     tell_quickly(story)
 
 
+def test_a_chat_that_is_bound_to_another_meanwhile_gets_that_one_s_events_alone(tell_quickly: Play) -> None:
+    async def story(room: Room) -> None:
+        room.sits(HER_CHAT, ADA)
+        room.happen(2, ADA)
+        held = room.backend.person(ADA).held = asyncio.Event()
+        await room.house.poller.begin_cycle()
+        await until(lambda: room.backend.person(ADA).asked)
+        room.sits(HER_CHAT, EVE)
+        eves = room.happen(2, EVE)
+        await room.house.poller.begin_cycle()
+        held.set()
+        await room.house.poller.idle()
+        await room.cycle()
+        assert room.told(HER_CHAT) == eves
+        assert room.seat(HER_CHAT).user_id == EVE
+
+    tell_quickly(story)
+
+
 def test_a_user_whose_feed_never_answers_delays_nobody(tell_quickly: Play) -> None:
     async def story(room: Room) -> None:
         slow = range(50, 62)

@@ -163,6 +163,8 @@ class Poller:
         self._troubles.failed(user_id, why, is_backend=is_backend, answers_before=answers_before)
 
     def _hand_out(self, seat: Seat, page: Page) -> None:
+        if seat.chat_id in self._busy:
+            return  # meanwhile it was bound to somebody else, whose events it takes
         if seat.is_reading_up:
             self._start(self._busy, seat.chat_id, self._read_up(seat, page), seat.user_id)
         elif page.garbled or any(event.event_id > seat.cursor for event in page.events):
