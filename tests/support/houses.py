@@ -47,15 +47,15 @@ class Person:
     def __init__(self, base: str, session: aiohttp.ClientSession, store: Store, said: list[str]) -> None:
         self.said, self.store = said, store
         self.secrets: list[str] = []  # what must not stand in any log
-        self._base, self._session = base, session
+        self.base, self._session = base, session
 
     async def ask(self, method: str, path: str, **options: Any) -> Any:
-        async with self._session.request(method, f"{self._base}{path}", **options) as answer:
+        async with self._session.request(method, f"{self.base}{path}", **options) as answer:
             assert answer.status < 300, await answer.text()
             return await answer.json() if "json" in answer.content_type else await answer.text()
 
     async def try_to(self, method: str, path: str, **options: Any) -> tuple[int, Any]:
-        async with self._session.request(method, f"{self._base}{path}", **options) as answer:
+        async with self._session.request(method, f"{self.base}{path}", **options) as answer:
             return answer.status, await answer.json()
 
     async def until(self, found: Callable[[], Any]) -> Any:
