@@ -256,7 +256,7 @@ class Lives(RuleBasedStateMachine):
             self.sends_one(0, closes_meanwhile=False)
 
     def sends_one(self, which: int, closes_meanwhile: bool) -> None:
-        ready = [row for row in self.people.live() if not row.waits and self.waiting[row.who].status == "active"]
+        ready = [row for row in self.people.live() if not row.waits and self._may_be_told(self.waiting[row.who])]
         if not ready:
             return
         row = ready[which % len(ready)]
@@ -282,7 +282,10 @@ class Lives(RuleBasedStateMachine):
         for row in live:
             mine = self.waiting[row.who]
             assert mine.wants(self.running[row.item])
-            assert row.waits == (mine.snoozed is not None and mine.snoozed > self.clock.now())
+            # Whose contact has others is judged when it is sent, where one of them that is awake takes its place.
+            others = [each for each in self._of(mine.name) if each is not mine and each.status in ("pending", "active")]
+            assert row.waits == self._rests(mine) or (others and not row.waits)
+            assert not row.waits or all(self._rests(each) for each in others if each.wants(self.running[row.item]))
 
     @invariant()
     def the_rows_say_what_the_model_does(self) -> None:
@@ -295,6 +298,12 @@ class Lives(RuleBasedStateMachine):
             for name in NAMES:
                 if name not in opening.heard and any(each.wants(opening) for each in self._of(name)):
                     yield name, opening.item
+
+    def _may_be_told(self, mine: Waiting) -> bool:
+        return mine.status == "active" and not self._rests(mine)
+
+    def _rests(self, mine: Waiting) -> bool:
+        return mine.snoozed is not None and mine.snoozed > self.clock.now()
 
     def _of(self, name: str) -> list[Waiting]:
         return [each for each in self.waiting.values() if each.name == name]

@@ -14,6 +14,10 @@ from vacancy.model.messages import Outcome
 from vacancy.model.subscriptions import Preferences, read_preferences
 
 NOT_WANTED: Final = "not_wanted"
+SNOOZED: Final = "snoozed"
+QUIET: Final = "quiet_hours"
+# For its owner's sake: another subscription of the same contact may hear now.
+RESTING: Final = (SNOOZED, QUIET)
 
 
 class Due(NamedTuple):
@@ -51,11 +55,11 @@ class Due(NamedTuple):
 
     @property
     def preferences(self) -> Preferences:
-        return _preferences(self.metadata, self.max_notifications, self.snooze_until)
+        return preferences_of(self.metadata, self.max_notifications, self.snooze_until)
 
 
 @lru_cache(maxsize=1024)
-def _preferences(metadata: str, max_notifications: int, snooze_until: datetime | None) -> Preferences:
+def preferences_of(metadata: str, max_notifications: int, snooze_until: datetime | None) -> Preferences:
     """Most people want to be told in the same way: what one wrote need not be read for each."""
     return read_preferences(msgspec.json.decode(metadata), max_notifications, snooze_until)
 

@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from vacancy.model.delivery import NOT_WANTED, Decision, Drop, Due, Finished, Go, Truth, Wait
+from vacancy.model.delivery import Decision, Drop, Due, Finished, Go, Truth, Wait
 from vacancy.model.messages import Kind
+from vacancy.pipeline.heirs import leave_to_heirs
 from vacancy.pipeline.judge import Rules, judge
-from vacancy.store import ids, openings, queue, queue_results, sending, unwanted
+from vacancy.store import ids, openings, queue, queue_results, sending
 from vacancy.store.engine import Tx
 from vacancy.store.openings import OpeningFacts, Still
 from vacancy.store.queue_results import Aftermath, Tries, Written
-from vacancy.store.unwanted import Heir
 from vacancy.subscriptions.lost import contact_lost
 from vacancy.subscriptions.rules import Desk
 from vacancy.subscriptions.running import pass_on
@@ -88,41 +88,8 @@ def _exchange(
     stills |= openings.ask_still(tx, _leads(rows) - stills.keys())()
     wanted = _wanted(rows, stills)
     decided = _decide(rows, wanted, errand, rules, now)
-    if given := _heirs_of(tx, errand, decided, stills):
-        unwanted.give(tx, given)
-        queue.give_places_back(tx, [row for row, _ in decided if row.notification_id in given and row.is_taken_over])
-    left = [(row, decision) for row, decision in decided if row.notification_id not in given]
+    left = leave_to_heirs(tx, errand.channel, decided, stills, lambda lead: _facts(tx, errand, lead), rules, now)
     return replace(_take(tx, errand, now, left, wanted, aftermath), looked_at=len(decided))
-
-
-def _heirs_of(
-    tx: Tx, errand: Errand, decided: Sequence[tuple[Due, Decision]], stills: Mapping[int, Still | None]
-) -> Mapping[int, Heir]:  # fmt: skip
-    """There is one row for a contact and an opening. What its owner has no taste for, another subscription of the same
-    contact may have: the row is that one's then, and goes in the next turn."""
-    rows = [row for row, decision in decided if isinstance(decision, Drop) and decision.code == NOT_WANTED]
-    if not rows:
-        return {}
-    others = unwanted.heirs(tx, errand.channel, {row.contact_hash for row in rows})
-    given: dict[int, Heir] = {}
-    for row in rows:
-        still = stills.get(row.open_event_id) if row.open_event_id is not None else None
-        if still is None or row.open_event_id is None:
-            continue
-        facts, says = _facts(tx, errand, row.open_event_id), still.says()
-        said = [(each.topics, says[each.open_event_id]) for each in facts if each.open_event_id in still.events]
-        heir = next((each for each in others if _is_heir(each, row, said)), None)
-        if heir is not None:
-            given[row.notification_id] = heir
-    return given
-
-
-def _is_heir(heir: Heir, row: Due, said: Sequence[tuple[Sequence[str], Mapping[str, Any]]]) -> bool:
-    if heir.contact_hash != row.contact_hash or heir.subscription_id == row.subscription_id:
-        return False
-    if heir.since_event_id >= (row.open_event_id or 0):
-        return False
-    return any(heir.topic in topics and heir.taste.takes(words) for topics, words in said)
 
 
 def _facts(tx: Tx, errand: Errand, lead: int) -> Sequence[OpeningFacts]:

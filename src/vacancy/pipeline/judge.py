@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from vacancy.model.availability import Policy
-from vacancy.model.delivery import NOT_WANTED, Decision, Drop, Due, Go, Truth, Wait
+from vacancy.model.delivery import NOT_WANTED, QUIET, SNOOZED, Decision, Drop, Due, Go, Truth, Wait
 from vacancy.model.messages import Kind
 from vacancy.model.subscriptions import HEARING, LIVE, Status
 from vacancy.pipeline.quiet import opens_at
@@ -60,7 +60,7 @@ def judge(due: Due, truth: Truth | None, rules: Rules, now: datetime) -> Decisio
     if due.status == Status.PENDING:
         return Wait(now + _UNCONFIRMED, "unverified", "the address is not confirmed yet")
     if due.snooze_until is not None and due.snooze_until > now:
-        return Wait(due.snooze_until, "snoozed", "its owner asked for silence until then")
+        return Wait(due.snooze_until, SNOOZED, "its owner asked for silence until then")
     return _quiet(due, rules.time_zone(truth.source), now) or _place(due, now) or Go()
 
 
@@ -78,7 +78,7 @@ def _not_waiting(due: Due) -> Drop:
 
 def _quiet(due: Due, zone: str, now: datetime) -> Wait | None:
     until = opens_at(now, due.preferences.window, zone)
-    return Wait(until, "quiet_hours", "its owner is not to be disturbed until then") if until else None
+    return Wait(until, QUIET, "its owner is not to be disturbed until then") if until else None
 
 
 def _place(due: Due, now: datetime) -> Wait | None:

@@ -31,7 +31,7 @@ from vacancy.model.delivery import NOT_WANTED
 from vacancy.model.subscriptions import HEARING, Subscription
 from vacancy.model.topics import ItemName
 from vacancy.store import bells
-from vacancy.store.addressees import WHOM, is_of, is_of_one_alone
+from vacancy.store.addressees import WAKES, WHOM, is_of, is_of_one_alone, wakes
 from vacancy.store.engine import Tx
 from vacancy.store.events import of_group
 from vacancy.store.prepared import Prepared, PreparedSelect
@@ -116,7 +116,7 @@ _WANTING: Final = select(
     bindparam("dedupe", type_=_n.dedupe_key.type),
     _s.contact_type,
     WHOM,
-    _s.snooze_until,
+    WAKES,
     bindparam("now", type_=_n.created_at.type),
 ).where(
     _s.status.in_([literal_column(f"'{status}'") for status in HEARING]),
@@ -248,7 +248,12 @@ def move_to_now(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int
             _n.open_event_id.in_(leads),
             UNTRIED,
         )
-        .values(fanout_status=PENDING, fanout_attempts=_BEGUN_ANEW, not_before=subscription.snooze_until, error=None)
+        .values(
+            fanout_status=PENDING,
+            fanout_attempts=_BEGUN_ANEW,
+            not_before=wakes(tx, subscription.subscription_id),
+            error=None,
+        )
     ).rowcount
     if changed:
         tx.ring(bells.NOTIFICATIONS)
@@ -270,7 +275,7 @@ def adopt(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int:
         )
         .values(
             subscription_id=subscription.subscription_id, fanout_status=PENDING, fanout_attempts=_BEGUN_ANEW,
-            not_before=subscription.snooze_until, error=None,
+            not_before=wakes(tx, subscription.subscription_id), error=None,
         )
     ).rowcount  # fmt: skip
     if changed:

@@ -1,16 +1,17 @@
-"""Alerts that were not to their owner's taste: looked at again when what is open says something else, and left to
-another subscription of the same contact where that one has a taste for it."""
+"""Alerts whose owner does not want them, or not now: left to another subscription of the same contact that does; and
+looked at again when what is open says something else."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import bindparam, func, literal_column, or_, select, update
+from sqlalchemy import Text, bindparam, func, literal_column, or_, select, type_coerce, update
 
 from vacancy.model.availability import OPEN
-from vacancy.model.subscriptions import HEARING, Taste, read_taste
+from vacancy.model.delivery import RESTING, preferences_of
+from vacancy.model.subscriptions import HEARING, Preferences, Subscription
 from vacancy.store import bells
 from vacancy.store.engine import Tx
 from vacancy.store.notifications import IS_PENDING, PENDING, STILL_SO, WAS_NOT_WANTED
@@ -21,6 +22,7 @@ _n: Final = open_event_notifications.c
 _e: Final = open_events.c
 _s: Final = subscriptions.c
 _BITE: Final = 500
+_RESTS: Final = or_(*[type_coerce(_n.error, Text).startswith(f'{{"code":"{code}"') for code in RESTING])
 _GIVE: Final = Prepared(
     update(open_event_notifications)
     .where(_n.notification_id == bindparam("id"), IS_PENDING)
@@ -28,7 +30,10 @@ _GIVE: Final = Prepared(
             locked_at=None)
 )  # fmt: skip
 _HEIRS: Final = PreparedSelect(
-    select(_s.contact_hash, _s.subscription_id, _s.topic, _s.since_event_id, _s.snooze_until, _s.metadata)
+    select(
+        _s.contact_hash, _s.subscription_id, _s.topic, _s.since_event_id, _s.status, _s.max_notifications,
+        _s.snooze_until, type_coerce(_s.metadata, Text),
+    )
     .where(
         _s.contact_type == bindparam("channel"), _s.contact_hash == bindparam("contact"),
         _s.status.in_([literal_column(f"'{status}'") for status in HEARING]), _s.wants_open,
@@ -46,12 +51,14 @@ class Heir(NamedTuple):
     subscription_id: int
     topic: str
     since_event_id: int
+    status: str
+    max_notifications: int
     snooze_until: datetime | None
-    metadata: Mapping[str, Any]
+    metadata: str
 
     @property
-    def taste(self) -> Taste:
-        return read_taste(self.metadata.get("preferences", {}))
+    def preferences(self) -> Preferences:
+        return preferences_of(self.metadata, self.max_notifications, self.snooze_until)
 
 
 def look_at_again(tx: Tx, source: str, target_key: str, item_keys: Sequence[str]) -> int:
@@ -88,3 +95,19 @@ def give(tx: Tx, given: Mapping[int, Heir]) -> None:
     tx.post(_GIVE, [
         {"id": number, "heir": heir.subscription_id, "until": heir.snooze_until} for number, heir in given.items()
     ])  # fmt: skip
+
+
+def wake(tx: Tx, subscription: Subscription, leads: Sequence[int]) -> int:
+    """What waits until another subscription of the same contact wakes is judged anew: this one may hear now."""
+    changed = tx.execute(
+        update(open_event_notifications)
+        .where(
+            _n.open_event_id.in_(leads), _n.channel == subscription.contact_type,
+            _n.contact_hash == subscription.contact_hash, _n.subscription_id != subscription.subscription_id,
+            IS_PENDING, _n.locked_by.is_(None), _n.not_before.is_not(None), or_(_n.error.is_(None), _RESTS),
+        )
+        .values(not_before=None)
+    ).rowcount  # fmt: skip
+    if changed:
+        tx.ring(bells.NOTIFICATIONS)
+    return changed

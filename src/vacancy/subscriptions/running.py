@@ -6,7 +6,7 @@ from datetime import datetime
 
 from vacancy.model.availability import OPEN
 from vacancy.model.subscriptions import HEARING, Subscription
-from vacancy.store import notifications
+from vacancy.store import notifications, unwanted
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Tx
 from vacancy.subscriptions.rules import Desk
@@ -28,6 +28,7 @@ def look_again(tx: Tx, now: datetime, desk: Desk, subscription: Subscription) ->
     )
     events = [event_id for event_id, _ in leads]
     notifications.adopt(tx, subscription, events)
+    unwanted.wake(tx, subscription, events)
     return queued + notifications.move_to_now(tx, subscription, events)
 
 
