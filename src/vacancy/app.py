@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import socket
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+import importlib
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import structlog
-import uvicorn
 
 from vacancy import __version__
 from vacancy.channels import build as build_channels
@@ -20,9 +19,9 @@ from vacancy.channels.base import Channel, Kit
 from vacancy.channels.telegram_link import DeepLinks
 from vacancy.channels.telegram_relay import Relay
 from vacancy.clock import Clock, Dice, SystemClock
-from vacancy.errors import SettingsError, StoreError, UserError, VacancyError
+from vacancy.errors import SettingsError, StoreError, UserError
 from vacancy.metrics import Metrics
-from vacancy.net.client import Client
+from vacancy.net.client import Client, make_client
 from vacancy.pipeline.chat import Chat
 from vacancy.pipeline.deliver import Courier, Office
 from vacancy.pipeline.fanout import FanOut
@@ -38,30 +37,18 @@ from vacancy.settings import Settings
 from vacancy.sources import build as build_sources
 from vacancy.sources import by_name as source_by_name
 from vacancy.sources.base import Source
-from vacancy.store import migrate, upkeep
 from vacancy.store.engine import Store
 from vacancy.store.queue_results import Tries
 from vacancy.store.secret import find_secret
+from vacancy.store.start import open_store
 from vacancy.subscriptions.contacts import Secret
 from vacancy.subscriptions.parcels import Parcels
 from vacancy.subscriptions.rules import Desk
 from vacancy.subscriptions.verification import Links
-from vacancy.web.app import create_app
-from vacancy.web.context import House
 
 PARTS: Final = ("web", "poll", "fanout", "deliver")
 _DRAIN_S: Final = 20.0
 _log = structlog.stdlib.get_logger(__name__)
-
-
-def open_store(settings: Settings, clock: Clock) -> Store:
-    """The database, brought up to date, whatever state it was found in."""
-    store = Store(settings.database_url, clock)
-    if migrate.upgrade(store):
-        _log.info("database brought up to date", schema=migrate.HEAD)
-    if taken_at := store.write_now(upkeep.wake_restored):
-        _log.warning("this database was restored from a backup; numbers jumped ahead", backup_taken_at=taken_at)
-    return store
 
 
 @dataclass
@@ -169,16 +156,11 @@ class Engine:
         self.store.close()
 
 
-def make_client(settings: Settings, clock: Clock) -> Client:
-    """It says who asks, wherever it asks."""
-    return Client(clock, user_agent=f"vacancy/{__version__} (+{settings.base_url})")
-
-
 @asynccontextmanager
 async def engine(settings: Settings) -> AsyncIterator[Engine]:
     clock, dice, metrics = SystemClock(), Dice(), Metrics()
-    store = open_store(settings, clock)
-    client = make_client(settings, clock)
+    store = open_store(settings.database_url, clock)
+    client = make_client(settings.base_url, clock)
     lists, references = build_sources(settings, client, store)
     poller = Poller(store, lists, references, clock, dice, metrics)
     # A target that is asked seldom because little happens there is not late by that.
@@ -202,19 +184,7 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
             loops += _delivering(parts)
         runner: Runner | None = None
         if "web" in only:
-            deep_links = parts.deep_links()
-            house = House(
-                parts.store,
-                settings,
-                parts.clock,
-                parts.desk(),
-                lambda: runner.health() if runner else {},
-                metrics=parts.metrics,
-                intervals=parts.intervals,
-                deep_links=deep_links,
-                relay=parts.relay(deep_links),
-            )
-            web = Web(house, settings)
+            web = _web(parts, lambda: runner.health() if runner else {})
             if settings.tasks.service_token is None:
                 _log.info("tasks are served to this machine alone", until="tasks.service_token is set")
             loops.append(Loop("web", web.run))
@@ -222,6 +192,16 @@ async def serve(settings: Settings, only: Collection[str], announce: Callable[[s
         runner = Runner(parts.clock, loops, drain_s=_DRAIN_S)
         spare_the_collector()
         return await runner.run()
+
+
+def _web(parts: Engine, health: Callable[[], Mapping[str, str]]) -> Any:
+    # Imported on use: whoever delivers or polls alone does without its weight.
+    server = importlib.import_module("vacancy.web.server")
+    bot = parts.deep_links()
+    return server.build(
+        parts.store, parts.settings, parts.clock, parts.desk(), health,
+        metrics=parts.metrics, intervals=parts.intervals, deep_links=bot, relay=parts.relay(bot),
+    )  # fmt: skip
 
 
 def _delivering(parts: Engine) -> list[Loop]:
@@ -273,58 +253,3 @@ async def _until_stopped(store: Store, stop: Stop) -> None:
         listening.cancel()
         stopping.cancel()
         await asyncio.gather(listening, stopping, return_exceptions=True)
-
-
-class Web:
-    """uvicorn as one of our loops: our signals, our socket, our log."""
-
-    def __init__(self, house: House, settings: Settings) -> None:
-        self._house = house
-        self._socket = _bind(settings.web.host, settings.web.port)
-        host, port = self._socket.getsockname()[:2]
-        self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        self._app = create_app(house)
-        self._config = uvicorn.Config(
-            self._app,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=10,
-            proxy_headers=False,
-        )
-
-    async def run(self, stop: Stop) -> None:
-        server = _Server(self._config)
-        serving = asyncio.ensure_future(server.serve(sockets=[self._socket.dup()]))
-        stopping = asyncio.ensure_future(stop.wait(None))
-        try:
-            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-            self._house.stopping.set()
-            server.should_exit = True
-            await serving
-        finally:
-            stopping.cancel()
-            self._app.state.feed.close()
-
-
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals are the runner's: it drains every loop, not the web alone."""
-        yield
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, proto)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise VacancyError(
-            f"cannot listen on {host}, port {port}: {reason}; is another program there? Choose with VACANCY_WEB__PORT"
-        ) from error
-    bound.listen(2048)
-    return bound

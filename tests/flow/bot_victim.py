@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from vacancy import logs
-from vacancy.app import make_client, open_store
 from vacancy.bot.clerk import Clerk
 from vacancy.bot.pace import Pace
 from vacancy.bot.run import run
 from vacancy.clock import SystemClock
+from vacancy.net.client import make_client
 from vacancy.settings import load
+from vacancy.store.start import open_store
 
 
 def die(*_: object) -> None:
@@ -41,8 +42,8 @@ def before_the_save(count: int) -> None:
 
 async def work(environment: Mapping[str, str]) -> int:
     settings, clock = load(None, environment), SystemClock()
-    store = open_store(settings.model_copy(update={"database_url": settings.bot.database_url}), clock)
-    client = make_client(settings, clock)
+    store = open_store(settings.bot.database_url, clock)
+    client = make_client(settings.base_url, clock)
     code = await run(settings, store, client, clock, lambda _: None, Pace(clock, per_second=0, chat_gap_s=0))
     await client.close()
     store.close()

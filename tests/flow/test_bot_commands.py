@@ -279,7 +279,7 @@ def test_what_is_others_business_goes_on_as_it_came(tell_quickly: Play) -> None:
         ]  # fmt: skip
         rest = {key for update in handed[5:] for key in update if key != "update_id"}
         assert rest == {"callback_query", "my_chat_member", "message"}
-        assert handed[0]["message"]["from"]["language_code"] == "en"
+        assert handed[0]["message"]["from"]["id"] == HER_CHAT
         assert room.texts(HER_CHAT) == []
         assert room.fake.toasts == []
 

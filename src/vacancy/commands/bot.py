@@ -12,14 +12,15 @@ from typing import Any
 
 from rich.table import Table
 
-from vacancy.app import make_client, open_store
 from vacancy.clock import SystemClock, iso
 from vacancy.commands.common import ERR, OUT, as_json, opened, prepare
 from vacancy.errors import SettingsError
 from vacancy.model.bot import Record
+from vacancy.net.client import make_client
 from vacancy.settings import Settings
 from vacancy.store import bot_chats
 from vacancy.store.engine import Store
+from vacancy.store.start import open_store
 
 _LOCALE = "en-US"
 
@@ -38,8 +39,8 @@ async def _run(settings: Settings) -> int:
     clock = SystemClock()
     # Imported on use: aiogram costs seconds and 170 MB, which only this verb is worth.
     start = importlib.import_module("vacancy.bot.run").run
-    store = open_store(_its_own(settings), clock)
-    client = make_client(settings, clock)
+    store = open_store(settings.bot.database_url, clock)
+    client = make_client(settings.base_url, clock)
     try:
         code: int = await start(settings, store, client, clock, lambda line: ERR.print(line, soft_wrap=True))
         return code

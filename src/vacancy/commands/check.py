@@ -10,11 +10,11 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from vacancy.app import make_client
 from vacancy.clock import SystemClock
 from vacancy.commands.common import OUT, as_json, prepare
 from vacancy.errors import UserError
 from vacancy.model.availability import Failed
+from vacancy.net.client import make_client
 from vacancy.settings import Settings
 from vacancy.settings_json import JsonSettings
 from vacancy.sources.json_endpoint import NAME, ask_endpoint
@@ -48,7 +48,7 @@ def _endpoint(settings: Settings, name: str) -> JsonSettings:
 
 
 async def _look(settings: Settings, plan: Plan) -> Sequence[Entry] | Failed:
-    client = make_client(settings, SystemClock())
+    client = make_client(settings.base_url, SystemClock())
     try:
         body = await ask_endpoint(plan, client)
         return body if isinstance(body, Failed) else read(plan, body)

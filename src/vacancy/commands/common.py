@@ -13,12 +13,12 @@ import msgspec
 from rich.console import Console
 
 from vacancy import logs
-from vacancy.app import open_store
 from vacancy.clock import SystemClock
 from vacancy.errors import UserError
 from vacancy.model.terms import parse_campus, parse_term
 from vacancy.settings import Settings, load
 from vacancy.store.engine import Store
+from vacancy.store.start import open_store
 
 # For whoever has named nothing to poll yet.
 NAME_SOMETHING = (
@@ -38,7 +38,7 @@ def prepare(config: Path | None, overrides: Mapping[str, object] | None = None, 
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Store]:
-    store = open_store(settings, SystemClock())
+    store = open_store(settings.database_url, SystemClock())
     try:
         yield store
     finally:

@@ -12,10 +12,11 @@ from typing import Final
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
+from vacancy import __version__
 from vacancy.clock import Clock
 from vacancy.net.guard import AddressRefusedError, Lane, NetTrouble, Reach, Route, route, socket_for
 
-__all__ = ["Client", "NetTrouble", "Reach", "Response"]
+__all__ = ["Client", "NetTrouble", "Reach", "Response", "make_client"]
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 # No more than aiohttp can always undo, whatever else happens to be installed.
@@ -38,6 +39,11 @@ class Response:
     body: bytes
     elapsed_s: float
     received_at: datetime
+
+
+def make_client(base_url: str, clock: Clock) -> Client:
+    """It says who asks, wherever it asks."""
+    return Client(clock, user_agent=f"vacancy/{__version__} (+{base_url})")
 
 
 @functools.lru_cache(maxsize=64)

@@ -80,7 +80,7 @@ class Telegram(Provider):
         if is_told:
             self._happened("message", self._in(number) | {"message_id": 0, "migrate_to_chat_id": to})
 
-    def write(self, number: int, text: str, *, person: int | None = None, language: str = "en") -> None:
+    def write(self, number: int, text: str, *, person: int | None = None, language: str = "") -> None:
         """Somebody writes to the bot, in a chat that he opened thereby."""
         self.join(number)
         self._happened("message", self._in(number, person, language) | {"message_id": 0, "text": text})
@@ -128,9 +128,11 @@ class Telegram(Provider):
     def _happened(self, kind: str, what: object) -> None:
         self.happened({kind: what})
 
-    def _in(self, number: int, person: int | None = None, language: str = "en") -> dict[str, Any]:
+    def _in(self, number: int, person: int | None = None, language: str = "") -> dict[str, Any]:
         """Where and when something happened, and who did it: in a chat of two, whose number it is."""
-        who = {"id": person or abs(number), "is_bot": False, "first_name": "Somebody", "language_code": language}
+        who: dict[str, Any] = {"id": person or abs(number), "is_bot": False, "first_name": "Somebody"}
+        if language:
+            who["language_code"] = language
         return {"date": _DATE, "chat": _chat(number), "from": who}
 
     def _me(self) -> dict[str, Any]:
