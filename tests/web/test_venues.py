@@ -11,6 +11,8 @@ from tests.support.clock import ManualClock
 from tests.support.open_tables import DAY, KEY, LATER_KEY, OTHER_DAY, OTHER_KEY, Maitre, table
 from tests.web.calling import ask
 
+from vacancy.model.availability import Group
+from vacancy.store import venues
 from vacancy.store.engine import Store
 from vacancy.web.context import House
 
@@ -113,3 +115,13 @@ def test_a_table_is_booked_on_the_board(app: FastAPI, maitre: Maitre) -> None:
     maitre.now({KEY: [table("carbone", "20:30")]})
     page = ask(app, "/").body.decode()
     assert re.search(r'href="https://resy\.com/carbone\?seats=2"[^>]*>Book<', page)
+
+
+def test_one_that_is_listed_and_never_had_a_table_is_known(app: FastAPI, store: Store) -> None:
+    listed = {"9": Group("Quiet Place", "Soho", "https://images.example/9.jpg")}
+    store.write_now(lambda tx: venues.keep(tx, tx.now(), "resy", listed))
+    found = venue(app, "9")
+    assert (found["name"], found["neighborhood"], found["imageUrl"]) == (
+        "Quiet Place", "Soho", "https://images.example/9.jpg",
+    )  # fmt: skip
+    assert (found["openings"], found["openNow"], found["openFor"]["episodes"]) == (0, [], 0)

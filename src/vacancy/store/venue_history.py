@@ -10,10 +10,11 @@ from typing import Any, Final
 from sqlalchemy import Text, bindparam, case, func, select, type_coerce
 
 from vacancy.model.availability import CLOSED, OPEN
-from vacancy.store import open_slots
+from vacancy.store import open_slots, venues
 from vacancy.store.engine import Tx
 from vacancy.store.open_slots import OpenNow, Said
 from vacancy.store.schema import availability, open_events, targets
+from vacancy.store.venues import Venue
 
 _a: Final = availability.c
 _e: Final = open_events.c
@@ -58,20 +59,23 @@ class OpenFor:
 @dataclass(frozen=True, slots=True)
 class History:
     words: Said | None
+    listed: Venue | None
     openings: Sequence[Opening]
     open_for: OpenFor
     open_now: OpenNow
 
 
 def of_group(tx: Tx, source: str, group: str, since: datetime) -> History | None:
-    """None of one that was never seen."""
+    """None of one that was never seen, nor listed."""
     who = {"source": source, "group": group}
     last = [row[0] for query in (_LAST_STATE, _LAST_EVENT) for row in tx.execute(query, who)]
-    if not last:
+    listed = venues.find(tx, source, group)
+    if not last and listed is None:
         return None
     said = (open_slots.read_payload(payload) for payload in last)
     return History(
         next((words for words in said if words), None),
+        listed,
         [Opening(*row) for row in tx.execute(_OPENINGS, {**who, "since": since})],
         _open_for(tx, who, since),
         open_slots.of_group(tx, source, group),

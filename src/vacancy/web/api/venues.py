@@ -70,17 +70,15 @@ async def venue(house: HouseDep, venue_id: str) -> Response:
     if _VENUE.fullmatch(venue_id):
         history = await house.store.read(venue_history.of_group, SOURCE, venue_id, since)
     if history is None:
-        raise UserError("not_found", f"no table of a venue {venue_id[:64]!r} was ever seen here")
+        raise UserError("not_found", f"a venue {venue_id[:64]!r} was never listed here")
     return _json(_view(house, venue_id, history, since, zone))
 
 
 def _view(house: House, venue_id: str, history: History, since: datetime, zone: ZoneInfo) -> dict[str, Any]:
-    words, open_for = history.words, history.open_for
+    open_for = history.open_for
     return {
         "venueId": venue_id,
-        "name": words.venue_name if words else None,
-        "neighborhood": words.neighborhood if words else None,
-        "imageUrl": words.image_url if words else None,
+        **_words(history),
         "timeZone": zone.key,
         "since": iso(since),
         "openings": len(history.openings),
@@ -90,6 +88,17 @@ def _view(house: House, venue_id: str, history: History, since: datetime, zone: 
         "openNow": _open_now(house, history),
         "asOfEventId": history.open_now.newest_event,
     }
+
+
+def _words(history: History) -> dict[str, str | None]:
+    """As its tables told last; of one that never had any, as it is listed."""
+    if history.words:
+        said = history.words
+        return {"name": said.venue_name, "neighborhood": said.neighborhood, "imageUrl": said.image_url}
+    listed = history.listed
+    if listed:
+        return {"name": listed.name, "neighborhood": listed.neighborhood, "imageUrl": listed.image_url}
+    return {"name": None, "neighborhood": None, "imageUrl": None}
 
 
 def _by_day(openings: Sequence[Opening], since: datetime, zone: ZoneInfo) -> list[dict[str, Any]]:
