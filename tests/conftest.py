@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from tests.support.clock import ManualClock
@@ -39,6 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if own := _own_folder(config):
         config.option.basetemp = str(own)
         config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def plain_tracebacks() -> None:
+    """What structlog does by itself is to lay out every local variable of every frame: seconds for each."""
+    *before, _ = structlog.get_config()["processors"]
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*before, plain])
 
 
 @pytest.fixture

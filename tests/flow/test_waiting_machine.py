@@ -282,10 +282,9 @@ class Lives(RuleBasedStateMachine):
         for row in live:
             mine = self.waiting[row.who]
             assert mine.wants(self.running[row.item])
-            # Whose contact has others is judged when it is sent, where one of them that is awake takes its place.
-            others = [each for each in self._of(mine.name) if each is not mine and each.status in ("pending", "active")]
-            assert row.waits == self._rests(mine) or (others and not row.waits)
-            assert not row.waits or all(self._rests(each) for each in others if each.wants(self.running[row.item]))
+            # One that does not wait is judged when it is sent; one that does must keep nothing from who is awake.
+            wanting = [each for each in self._of(mine.name) if each.wants(self.running[row.item])]
+            assert not row.waits or all(self._rests(each) for each in wanting if each.status == "active")
 
     @invariant()
     def the_rows_say_what_the_model_does(self) -> None:

@@ -104,7 +104,7 @@ def test_an_opening_says_what_every_channel_tells(store: Store, clock: ManualClo
     )  # fmt: skip
     (told,) = tell_all(opening, "en-US")
     assert (told.title, told.link) == ("Blue Fern", "https://resy.com/x")
-    assert told.lines == ("2026-01-07 20:30", "for 2 or 4", "Riverside")
+    assert told.lines == ("Wed, Jan 7, 8:30 PM", "for 2 or 4", "Riverside")
 
 
 def test_a_slot_of_which_only_the_key_is_known_is_described_by_its_row(store: Store, clock: ManualClock) -> None:

@@ -62,7 +62,7 @@ def call(place: tuple[FastAPI, House]) -> Iterator[Caller]:
 
 
 # They have tests of their own, which know what their channels need.
-_OF_CHANNELS = ("/api/telegram/link", "/api/webpush/key")
+_OF_CHANNELS = ("/api/telegram/update", "/api/telegram/link", "/api/webpush/key")
 
 
 def told_of(document: Mapping[str, Any]) -> set[Met]:
