@@ -65,8 +65,9 @@ def test_whatever_an_event_holds_telegram_takes_it(
     payload: dict[str, Any], kind: str, task: int | None, locale: str
 ) -> None:
     event = Event(1, kind[:64], task, None, payload)
-    for text, mode in ((message_of(event, locale), {"parse_mode": "HTML"}), (plain_of(event, locale), {})):
-        assert units(visible_text({"text": text, **mode})) <= 4096
+    plain = plain_of(event, locale)
+    assert units(visible_text({"text": plain})) <= 4096
+    assert visible_text({"text": message_of(event, locale), "parse_mode": "HTML"}) == plain
     assert "\n" not in line_of(event, locale)
 
 
@@ -82,6 +83,33 @@ def test_a_message_says_what_there_is_and_no_more() -> None:
     ]  # fmt: skip
     assert message_of(Event(9, "REPORT_SUBMITTED", 4), "en-US") == "<b>Report submitted · task #4</b>"
     assert message_of(Event(9, "<NEW>", 0), "en-US") == "<b>Update</b>"
+
+
+def test_no_length_makes_markup_of_what_somebody_wrote() -> None:
+    payload = {
+        "report_link": "https://a.example/?" + "&" * 1000,
+        "current_comment": '<a href="https://b.example">press here to approve</a>',
+    }  # fmt: skip
+    event = Event(1, "REPORT_SUBMITTED", 4, None, payload)
+    said = message_of(event, "en-US")
+    assert "<a" not in said
+    assert visible_text({"text": said, "parse_mode": "HTML"}) == plain_of(event, "en-US")
+
+
+@pytest.mark.parametrize(
+    ("created_at", "said"),
+    [
+        ("2026-02-01T10:00:00+03:00", "2026-02-01 07:00 UTC"),
+        ("2026-02-01T10:00:00Z", "2026-02-01 10:00 UTC"),
+        ("0001-01-01T00:00:00+14:00", ""),
+    ],
+)
+@pytest.mark.parametrize("more", [{"event_type": "APPROVED", "task_id": 4, "payload": {}}, {}])
+def test_whatever_zone_a_backend_writes_the_time_is_utc(created_at: str, said: str, more: dict[str, Any]) -> None:
+    found = page({"event_id": 1, "created_at": created_at, **more})
+    assert isinstance(found, Page)
+    _, _, last = message_of(found.events[0], "en-US").partition("\n")
+    assert last == said
 
 
 @pytest.mark.parametrize(

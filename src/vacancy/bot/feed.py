@@ -48,7 +48,7 @@ def read_page(body: bytes, after_id: int, limit: int) -> Page | Unreadable:
 
 
 def _event(each: _Member) -> Event:
-    return Event(each.event_id, each.event_type, each.task_id, each.created_at, each.payload)
+    return Event(each.event_id, each.event_type, each.task_id, _in_utc(each.created_at), each.payload)
 
 
 def _read_slowly(body: bytes, after_id: int, limit: int) -> Page | Unreadable:
@@ -93,8 +93,15 @@ def moment_of(value: object) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(value)
-        return moment.astimezone(UTC) if moment.tzinfo else None
-    except (ValueError, OverflowError):
+    except ValueError:
+        return None
+    return _in_utc(moment) if moment.tzinfo else None
+
+
+def _in_utc(moment: datetime) -> datetime | None:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
         return None
 
 

@@ -21,10 +21,9 @@ _TIME: Final = "%Y-%m-%d %H:%M UTC"
 
 
 def message_of(event: Event, locale: str) -> str:
-    """As HTML that Telegram reads."""
-    head, *lines = _lines(event, locale)
-    text = "\n".join((f"<b>{html.escape(head, quote=False)}</b>", *(html.escape(line, quote=False) for line in lines)))
-    return text if len(text) <= LONGEST else plain_of(event, locale)
+    """As HTML that Telegram reads. Its limit is on what is left once it has, so escaping comes after cutting."""
+    head, *lines = (html.escape(line, quote=False) for line in plain_of(event, locale).split("\n"))
+    return "\n".join((f"<b>{head}</b>", *lines))
 
 
 def plain_of(event: Event, locale: str) -> str:
