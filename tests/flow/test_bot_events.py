@@ -387,6 +387,42 @@ def test_a_message_that_was_sent_while_the_database_was_away_is_not_sent_again(
     play(sqlite_store, clock, story)
 
 
+def test_a_database_that_is_away_cuts_off_no_message_on_its_way(
+    sqlite_store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seats = bot_chats.seats
+
+    def away(*_: Any) -> list[Any]:
+        raise StoreError("away")
+
+    async def story(room: Room) -> None:
+        room.sits(HER_CHAT, ADA)
+        made = room.happen(2, ADA)
+        say, may_answer, stop = room.house.telegram.say, asyncio.Event(), Stop(clock)
+
+        async def say_slowly(*what: Any, **how: Any) -> Any:
+            answer = await say(*what, **how)
+            await may_answer.wait()
+            return answer
+
+        monkeypatch.setattr(room.house.telegram, "say", say_slowly)
+        running = asyncio.create_task(room.house.poller.run(stop))
+        await until(lambda: room.told(HER_CHAT) and clock.sleepers)
+        monkeypatch.setattr(bot_chats, "seats", away)
+        await clock.advance(10)
+        with pytest.raises(StoreError):
+            await running
+        monkeypatch.setattr(bot_chats, "seats", seats)
+        may_answer.set()
+        running = asyncio.create_task(room.house.poller.run(stop))
+        await until(lambda: room.told(HER_CHAT)[-1:] == made[-1:])
+        stop.request()
+        await running
+        assert room.told(HER_CHAT) == made
+
+    play(sqlite_store, clock, story)
+
+
 def test_one_message_a_second_to_a_chat(sqlite_store: Store, clock: ManualClock) -> None:
     async def story(room: Room) -> None:
         room.sits(HER_CHAT, ADA)

@@ -73,9 +73,12 @@ class Poller:
                 await self.begin_cycle()
                 await stop.wait(self._tools.dice.jitter(self._tools.interval_s, _JITTER))
             await self.idle()
-        finally:
+        except asyncio.CancelledError:
+            # After any other fault we are called again, and what is in hand goes on: a message that is cut off on its
+            # way would be sent twice.
             for task in (*self._reading.values(), *self._busy.values()):
                 task.cancel()
+            raise
 
     async def begin_cycle(self) -> None:
         """Ask for everybody who is not in hand already."""
