@@ -21,6 +21,7 @@ from vacancy.store.engine import Store
 MOST_GUESSES: Final = 5
 GUESSES_IN_S: Final = 600.0
 _MOST_PAGES: Final = 50
+_READ_UP_FOR_S: Final = 10.0
 _MANY: Final = 10_000
 _CONFLICT: Final = 409
 _ASKED_FOR: Final = "asked for in the chat"
@@ -67,6 +68,7 @@ class Registrar:
         self._store = store
         self._backend = backend
         self._clerk = clerk
+        self._clock = clock
         self._guesses = Guesses(clock)
 
     async def bind(self, chat_id: int, person_id: int, code: str, locale: str) -> Bound | NotBound:
@@ -88,9 +90,10 @@ class Registrar:
 
     async def read_up(self, seat: Seat) -> Seat:
         """Before the reply that says "from now on": whatever happens after it is told. What this cannot finish, the
-        poller does."""
+        poller does: other people's commands wait for this one."""
+        until = self._clock.monotonic() + _READ_UP_FOR_S
         for _ in range(_MOST_PAGES):
-            if not seat.is_reading_up:
+            if not seat.is_reading_up or self._clock.monotonic() >= until:
                 break
             page = await self._backend.events(seat.user_id, seat.cursor)
             if not isinstance(page, Page):
