@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.bot_rooms import ADA, EVE, EVES_CHAT, GROUP, HER_CHAT, Room, play
 from tests.support.clock import ManualClock
-from vacancy.bot.backend import PAGE
 from vacancy.bot.words import WORDS
 from vacancy.store.engine import Store
 
@@ -102,30 +101,6 @@ def test_who_binds_while_the_feed_is_away_hears_of_nothing_that_was_before(tell_
         assert (await room.says(HER_CHAT, "/bind HERS")).startswith(
             "Bound to Ada (user 1). Events come once the backend"
         )
-        await room.cycle(2)
-        made = room.happen(1, ADA)
-        await room.cycle()
-        assert room.told(HER_CHAT) == made
-
-    tell_quickly(story)
-
-
-def test_a_long_history_that_comes_slowly_is_left_to_the_poller_and_others_are_answered(
-    tell_quickly: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def story(room: Room) -> None:
-        room.happen(PAGE * 5, ADA)
-        room.backend.code(ADA, "HERS")
-        events = room.house.backend.events
-
-        async def slowly(*what: int) -> object:
-            room.clock.pass_time(6)
-            return await events(*what)
-
-        with monkeypatch.context() as slow:
-            slow.setattr(room.house.backend, "events", slowly)
-            assert "Events come once the backend" in await room.says(HER_CHAT, "/bind HERS")
-        assert len(room.backend.asks_for_events()) == 2
         await room.cycle(2)
         made = room.happen(1, ADA)
         await room.cycle()

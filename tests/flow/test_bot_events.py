@@ -175,6 +175,22 @@ def test_a_chat_that_telegram_holds_up_delays_no_other_of_the_same_user(tell_qui
     tell_quickly(story)
 
 
+def test_while_a_chat_rests_its_user_is_not_asked_for(tell_quickly: Play) -> None:
+    async def story(room: Room) -> None:
+        room.sits(HER_CHAT, ADA)
+        made = room.happen(1, ADA)
+        room.fake.refuse(429, "Too Many Requests: retry after 60", "sendMessage", retry_after=60)
+        await room.cycle()
+        room.backend.records.clear()
+        for _ in range(5):
+            await room.later(10)
+        assert room.backend.asks_for_events() == []
+        await room.later(11)
+        assert room.told(HER_CHAT) == made
+
+    tell_quickly(story)
+
+
 def test_a_chat_that_is_bound_to_another_meanwhile_gets_that_one_s_events_alone(tell_quickly: Play) -> None:
     async def story(room: Room) -> None:
         room.sits(HER_CHAT, ADA)
@@ -382,42 +398,6 @@ def test_a_message_that_was_sent_while_the_database_was_away_is_not_sent_again(
         assert room.told(HER_CHAT) == made[:1]
         monkeypatch.setattr(bot_chats, "advance", advance)
         await room.cycle()
-        assert room.told(HER_CHAT) == made
-
-    play(sqlite_store, clock, story)
-
-
-def test_a_database_that_is_away_cuts_off_no_message_on_its_way(
-    sqlite_store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seats = bot_chats.seats
-
-    def away(*_: Any) -> list[Any]:
-        raise StoreError("away")
-
-    async def story(room: Room) -> None:
-        room.sits(HER_CHAT, ADA)
-        made = room.happen(2, ADA)
-        say, may_answer, stop = room.house.telegram.say, asyncio.Event(), Stop(clock)
-
-        async def say_slowly(*what: Any, **how: Any) -> Any:
-            answer = await say(*what, **how)
-            await may_answer.wait()
-            return answer
-
-        monkeypatch.setattr(room.house.telegram, "say", say_slowly)
-        running = asyncio.create_task(room.house.poller.run(stop))
-        await until(lambda: room.told(HER_CHAT) and clock.sleepers)
-        monkeypatch.setattr(bot_chats, "seats", away)
-        await clock.advance(10)
-        with pytest.raises(StoreError):
-            await running
-        monkeypatch.setattr(bot_chats, "seats", seats)
-        may_answer.set()
-        running = asyncio.create_task(room.house.poller.run(stop))
-        await until(lambda: room.told(HER_CHAT)[-1:] == made[-1:])
-        stop.request()
-        await running
         assert room.told(HER_CHAT) == made
 
     play(sqlite_store, clock, story)
