@@ -76,6 +76,36 @@ def test_a_transaction_that_began_first_and_commits_last_is_not_skipped(postgres
     assert [each.task_id for each in told] == [one, other]
 
 
+def test_who_waits_for_the_lock_has_no_number_yet(postgres_store: Store) -> None:
+    """Or somebody with a higher one could overtake him, and be read before him."""
+    store = postgres_store
+    store.write_now(hire)
+    one, other = store.write_now(new_task), store.write_now(new_task)
+    told, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Tx) -> None:
+        report(tx, one)
+        told.set()
+        assert go_on.wait(30)
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(store.write_now, slow)
+        assert told.wait(30)
+        drawn = store.read_now(last_number)
+        second = threads.submit(store.write_now, report, other)
+        while not (second.done() or store.read_now(somebody_waits)):
+            pass
+        assert store.read_now(last_number) == drawn
+        go_on.set()
+        first.result(30)
+        second.result(30)
+
+
+def last_number(tx: Tx) -> int:
+    """The last one drawn, committed or not."""
+    return int(tx.execute(text("SELECT last_value FROM task_events_event_id_seq")).scalar_one())
+
+
 def test_a_reader_beside_many_writers_misses_none(store: Store) -> None:
     store.write_now(hire)
     tasks = [store.write_now(new_task) for _ in range(4)]
