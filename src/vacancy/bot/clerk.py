@@ -13,6 +13,7 @@ from vacancy.store import bot_chats
 from vacancy.store.engine import Store
 
 _MOST: Final = 200
+_NOT_WRITTEN: Final = "how far chats have read could not be written down"
 _Key = tuple[int, int]
 
 
@@ -77,6 +78,9 @@ class Clerk:
                 await self._write_some(batch)
         finally:
             self._writing = None
+            # Empty, unless a fault of ours ended it early.
+            stranded, self._waiting = self._waiting, []
+            _fail(stranded, _NOT_WRITTEN)
 
     async def _write_some(self, batch: list[_Wanted]) -> None:
         try:
@@ -88,7 +92,7 @@ class Clerk:
             _fail(batch, str(trouble))
         finally:
             # Whatever happened, nobody waits for ever.
-            _fail(batch, "how far chats have read could not be written down")
+            _fail(batch, _NOT_WRITTEN)
 
 
 def _fail(batch: list[_Wanted], trouble: str) -> None:

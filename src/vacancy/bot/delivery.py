@@ -23,6 +23,7 @@ _NO_TOKEN: Final = (401, 404)
 _NO_TOKEN_REST_S: Final = 60.0
 _AWAY_REST_S: Final = 5.0
 _TOLD_AT_MOST: Final = 3
+_NOTED_AT_MOST: Final = 10_000
 _NO_NUMBER: Final = "no number that can be read"
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -52,6 +53,8 @@ class Delivery:
             return
         passed = tuple(PassedOver(None, each.digest, _NO_NUMBER) for each in new)
         await self._clerk.save(Move(seat, seat.cursor, seat.cursor, passed_over=passed))
+        if len(self._noted) > _NOTED_AT_MOST:
+            self._noted.clear()  # what comes again is written down once, and merely told again
         self._noted.update((seat.chat_id, each.digest) for each in new)
         _log.warning("events passed over", user_id=seat.user_id, count=len(new), reason=_NO_NUMBER)
 
@@ -79,6 +82,7 @@ class Delivery:
             return None
         # The last look before it goes out: whoever unbound a moment ago gets nothing more.
         if not await self._store.read(bot_chats.is_current, seat):
+            self._out_of_reach.discard(seat.chat_id)
             return None
         answer = await self._telegram.say(seat.chat_id, message_of(event, seat.locale), is_html=True)
         if _is_misread(answer):
@@ -114,6 +118,7 @@ class Delivery:
             _log.info("telegram asks us to wait", user_id=seat.user_id, wait_s=wait)
             return None
         if answer.code == 403:
+            self._out_of_reach.discard(seat.chat_id)
             reason = f"Telegram refuses: {answer.reason}"
             if await self._store.write(bot_chats.unbind, seat.chat_id, reason, seat.binding):
                 _log.warning("chat unbound", user_id=seat.user_id, reason=answer.reason)
