@@ -73,8 +73,10 @@ def serve(
 @app.command()
 def demo(
     context: typer.Context,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port of the page; 0 takes a free one.")] = 8000,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; web.host, if not given.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port of the page; 0 takes a free one; web.port, if not given.")
+    ] = None,
     scale: Annotated[
         float, typer.Option(min=0.01, max=1, help="Size of the make-believe university; 1 is a real one's.")
     ] = 0.05,

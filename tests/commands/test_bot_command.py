@@ -77,7 +77,7 @@ def test_without_the_extra_it_says_what_to_install(environment: dict[str, str]) 
         capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert ended.returncode == 1
-    assert "pip install 'vacancy[bot]'" in ended.stderr
+    assert "pip install '.[bot]'" in ended.stderr
 
 
 def test_it_stays_without_backend_and_telegram_and_ends_when_told(environment: dict[str, str]) -> None:

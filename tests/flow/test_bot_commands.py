@@ -266,7 +266,7 @@ def test_a_slip_at_events_is_refused(tell_quickly: Play, text: str) -> None:
 
 def test_what_is_others_business_goes_on_as_it_came(tell_quickly: Play) -> None:
     async def story(room: Room) -> None:
-        for text in ("/watch 12345", "/stop_12", "/Snooze 1h", "/list@vacancy_bot", "/start abc"):
+        for text in ("/watch 12345", "/unwatch 12345", "/stop_12", "/Snooze 1h", "/list@vacancy_bot", "/start abc"):
             assert await room.says(HER_CHAT, text) == ""
         room.fake.join(HER_CHAT).messages.clear()
         room.fake.press_data(HER_CHAT, 5, "g:1")
@@ -274,10 +274,10 @@ def test_what_is_others_business_goes_on_as_it_came(tell_quickly: Play) -> None:
         room.fake.happened({"message": {"shape": "of tomorrow"}})
         await room.heard()
         handed = room.backend.updates
-        assert [update["message"]["text"] for update in handed[:5]] == [
-            "/watch 12345", "/stop_12", "/Snooze 1h", "/list@vacancy_bot", "/start abc"
+        assert [update["message"]["text"] for update in handed[:6]] == [
+            "/watch 12345", "/unwatch 12345", "/stop_12", "/Snooze 1h", "/list@vacancy_bot", "/start abc"
         ]  # fmt: skip
-        rest = {key for update in handed[5:] for key in update if key != "update_id"}
+        rest = {key for update in handed[6:] for key in update if key != "update_id"}
         assert rest == {"callback_query", "my_chat_member", "message"}
         assert handed[0]["message"]["from"]["id"] == HER_CHAT
         assert room.texts(HER_CHAT) == []

@@ -28,7 +28,7 @@ from vacancy.store.engine import Store
 
 WANTED: Final = ("message", "callback_query", "my_chat_member")
 # `/stop_12` is what Telegram makes a link of.
-_OTHERS: Final = re.compile(r"(?:watch|list|snooze|stop)(?:_[0-9]{1,18})?$", re.ASCII | re.IGNORECASE)
+_OTHERS: Final = re.compile(r"(?:watch|unwatch|list|snooze|stop)(?:_[0-9]{1,18})?$", re.ASCII | re.IGNORECASE)
 _LONGEST_NAME: Final = 64
 _LONGEST_CODE: Final = 64
 Raw = Mapping[str, Any]

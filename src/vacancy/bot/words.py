@@ -30,7 +30,7 @@ _ENGLISH: Final = MappingProxyType({
     # Binding
     "welcome": "This bot brings you the events of your tasks. Get a code where you work on them and write /bind CODE "
                "here.",
-    "bind_how": "Write /bind and your code, such as /bind 1A2B3C4D-5E6F.",
+    "bind_how": "Write /bind and your code, such as /bind 1A2B-3C4D.",
     "bound": "Bound to {who}. Events from now on come to this chat.",
     "bound_later": "Bound to {who}. Events come once the backend answers again; what happened before that is not told.",
     "bound_group": "Everybody in this group now reads and acts as {who}. Delete the message with the code: codes are "
@@ -94,7 +94,7 @@ _ENGLISH: Final = MappingProxyType({
                    "runs the bot starts it again.",
     "help": "/bind CODE: bind this chat to you\n/unbind: end that\n/whoami: who you are here\n/tasks: your tasks; "
             "/tasks help: what can be done\n/events: the newest events\n/ping: whether the bot is well\n\n"
-            "Alerts when something opens: /watch, /list, /snooze, /stop",
+            "Alerts when something opens: /watch, /unwatch, /list, /snooze, /stop",
     "unknown": "There is no command {name}.",
     "alerts_away": "Alerts cannot be reached right now. Try again later.",
     "alerts_none": "There are no alerts here.",
@@ -118,7 +118,7 @@ _CHINESE: Final = MappingProxyType({
     "status_ARCHIVED": "已归档",
     "unknown_status": "未知",
     "welcome": "此机器人为您送来任务动态。请在任务系统中获取代码，然后在此写 /bind 代码。",
-    "bind_how": "请写 /bind 加您的代码，例如 /bind 1A2B3C4D-5E6F。",
+    "bind_how": "请写 /bind 加您的代码，例如 /bind 1A2B-3C4D。",
     "bound": "已绑定：{who}。从现在起，动态会发到此聊天。",
     "bound_later": "已绑定：{who}。后端恢复后会开始发送动态，在此之前发生的不再通知。",
     "bound_group": "本群所有人现在都以 {who} 的身份查看和操作。请删除含有代码的消息，代码不应让他人看到。",
@@ -176,7 +176,7 @@ _CHINESE: Final = MappingProxyType({
     "not_polling": "目前不查看动态：启动时后端未通过检查。后端恢复后，请管理者重新启动机器人。",
     "help": "/bind 代码：把此聊天绑定到您\n/unbind：解除绑定\n/whoami：您在这里是谁\n"
             "/tasks：您的任务；/tasks help：可以做什么\n/events：最新动态\n/ping：机器人是否正常\n\n"
-            "空位提醒：/watch、/list、/snooze、/stop",
+            "空位提醒：/watch、/unwatch、/list、/snooze、/stop",
     "unknown": "没有 {name} 这个命令。",
     "alerts_away": "目前无法使用空位提醒。请稍后再试。",
     "alerts_none": "这里没有空位提醒。",

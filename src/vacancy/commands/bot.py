@@ -27,7 +27,8 @@ _LOCALE = "en-US"
 
 def run(config: Path | None) -> int:
     if importlib.util.find_spec("aiogram") is None:
-        ERR.print("The bot needs the extra `bot`: pip install 'vacancy[bot]'", markup=False, soft_wrap=True)
+        ERR.print("The bot needs the extra `bot`: .venv/bin/pip install '.[bot]', in the checkout",
+                  markup=False, soft_wrap=True)  # fmt: skip
         return 1
     settings = prepare(config, quiet=False)
     if settings.telegram.token is None:

@@ -23,13 +23,15 @@ _TICKETS_PER_MINUTE: Final = 4.0
 _DAYS_OF_TABLES: Final = 2
 
 
-def demo(config: Path | None, host: str, port: int, scale: float, keep: Path | None) -> int:
+def demo(config: Path | None, host: str | None, port: int | None, scale: float, keep: Path | None) -> int:
     with tempfile.TemporaryDirectory(prefix="vacancy-demo-") as folder:
         database = keep.absolute() if keep else Path(folder) / "demo.db"
         return asyncio.run(_demo(config, host, port, scale, database))
 
 
-async def _demo(config: Path | None, host: str, port: int, scale: float, database: Path) -> int:
+async def _demo(
+    config: Path | None, host: str | None, port: int | None, scale: float, database: Path
+) -> int:  # fmt: skip
     simulator = Simulator(
         SystemClock(),
         scale=scale,
@@ -47,10 +49,13 @@ async def _demo(config: Path | None, host: str, port: int, scale: float, databas
         await simulator.stop()
 
 
-def _settings(config: Path | None, host: str, port: int, database: Path, simulator: Simulator) -> Settings:
+def _settings(
+    config: Path | None, host: str | None, port: int | None, database: Path, simulator: Simulator
+) -> Settings:
+    given = {"host": host, "port": port}
     overrides = {
         "database_url": f"sqlite:///{database}",
-        "web": {"host": host, "port": port},
+        "web": {name: value for name, value in given.items() if value is not None},
         "soc": {
             "enabled": True,
             "base_url": simulator.base_url,
@@ -70,11 +75,12 @@ def _settings(config: Path | None, host: str, port: int, database: Path, simulat
         "json": [_tickets(simulator)],
     }
     settings = prepare(config, overrides, quiet=False)
+    web = settings.web
     # Of a port that is taken as it comes, nobody knows the number yet.
-    if port == 0 or "base_url" in settings.model_fields_set:
+    if web.port == 0 or "base_url" in settings.model_fields_set:
         return settings
     # Links in mails lead to this page, wherever it is.
-    return settings.model_copy(update={"base_url": f"http://{_named(host)}:{port}"})
+    return settings.model_copy(update={"base_url": f"http://{_named(web.host)}:{web.port}"})
 
 
 def _tickets(simulator: Simulator) -> Mapping[str, object]:

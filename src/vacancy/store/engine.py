@@ -264,7 +264,7 @@ def _postgres_engines(url: str) -> tuple[Engine, Engine]:
     try:
         engine = create_engine(make_url(url), **options)
     except ModuleNotFoundError as error:
-        raise StoreError("PostgreSQL needs the extra `postgres`: pip install 'vacancy[postgres]'") from error
+        raise StoreError("PostgreSQL needs the extra `postgres`: pip install '.[postgres]', in the checkout") from error
     event.listen(engine, "checkin", _note_use)
     event.listen(engine, "checkout", lambda connection, record, _: _ping_the_rested(engine, connection, record))
     # A reader that asks twice in one read sees one moment, as it does on SQLite.

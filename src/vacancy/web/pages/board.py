@@ -43,6 +43,7 @@ class Opening:
     ago: str
     link: str | None
     verb: str
+    topic: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ def opening(event: FeedEvent, now: datetime) -> Opening:
         ago(now, at),
         web_address(payload.get("link")),
         verb_of(columns["source"]),
+        next(iter(columns["topics"]), None),
     )
 
 

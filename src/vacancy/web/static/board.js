@@ -55,11 +55,12 @@ function describe(event) {
     campuses[event.campusCode] ?? event.campusCode,
     index ? null : event.source,
   ].filter(Boolean);
-  return { title: String(title), facts, link: webAddress(payload.link), verb: verbs[event.source] ?? "Go there" };
+  const topic = Array.isArray(event.topics) ? event.topics[0] : null;
+  return { title: String(title), facts, link: webAddress(payload.link), verb: verbs[event.source] ?? "Go there", topic };
 }
 
 function entry(event) {
-  const { title, facts, link, verb } = describe(event);
+  const { title, facts, link, verb, topic } = describe(event);
   const item = element("li", "opening");
   item.dataset.id = event.openEventId;
   item.dataset.fresh = "";
@@ -77,6 +78,12 @@ function entry(event) {
     const go = linked(link, "go", verb);
     go.append(element("span", "hidden", ` for ${title}`));
     when.append(go);
+  }
+  if (topic) {
+    const wait = element("a", "wait", "Subscribe");
+    wait.href = `${root}/subscribe?topic=${encodeURIComponent(topic)}`;
+    wait.append(element("span", "hidden", ` to ${title}`));
+    when.append(wait);
   }
   item.append(what, when);
   return item;
