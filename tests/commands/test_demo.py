@@ -29,8 +29,8 @@ WISH = {
 async def demo(folder: Path, port: int) -> AsyncIterator[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VACANCY_")}
     running = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "vacancy", "demo", "--scale", "0.01", "--port", str(port), "--keep", "demo.db",
-        cwd=folder, env=environment, stderr=asyncio.subprocess.PIPE,
+        sys.executable, "-m", "vacancy", "demo", "--scale", "0.01", "--keep", "demo.db",
+        cwd=folder, env=environment | {"VACANCY_WEB__PORT": str(port)}, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         async with asyncio.timeout(_PATIENCE_S):

@@ -78,8 +78,8 @@ def asking(story: Callable[[Desk], Awaitable[T]], **given: Any) -> T:
         await simulator.start()
         try:
             settings = ResySettings(**{
-                "base_url": simulator.resy_url, "api_key": "key-of-a-test", "auth_token": TOKEN, "per_page": 10,
-                "fetch_timeout_s": 20, **given,
+                "enabled": True, "base_url": simulator.resy_url, "api_key": "key-of-a-test", "auth_token": TOKEN,
+                "per_page": 10, "fetch_timeout_s": 20, **given,
             })  # fmt: skip
             source = Resy(settings, ResySearch(settings, client, clock), clock)
             return await story(Desk(simulator, source, clock))

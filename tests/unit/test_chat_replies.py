@@ -63,6 +63,13 @@ def test_a_course_is_named_with_where_it_is() -> None:
     assert said.startswith("You hear of it here: Data Structures (01:198:112, New Brunswick, Spring 2025).")
 
 
+def test_a_venue_is_named_with_its_address() -> None:
+    venue = Topic("resy:venue/834@2026-02-28", "resy")
+    payload = {"venueName": "Carbone", "title": "Carbone", "date": "2026-02-28", "time": "20:30"}
+    said = "You hear of it here: Carbone (venue 834, 2026-02-28)."
+    assert linked(Waited(venue, "Closed", 1, payload)).startswith(said)
+
+
 def test_what_is_open_now_comes_with_where_to_go() -> None:
     assert f"It is open right now: {LINK}\n" in linked(Waited(SECTION, "Open", 1, KNOWN))
     assert "javascript" not in linked(Waited(COURSE, "Open", 1, {"link": "javascript:alert(1)"}))

@@ -39,7 +39,8 @@ class Nobody:
 
 
 def source(clock: ManualClock, **given: Any) -> Resy:
-    return Resy(ResySettings(time_slots=("20:30",), **given), Nobody(), clock)
+    settings = {"enabled": True, "base_url": "http://127.0.0.1:1", "time_slots": ("20:30",), **given}
+    return Resy(ResySettings(**settings), Nobody(), clock)
 
 
 def opened(tx: Tx, resy: Resy, key: str, *items: Item) -> None:
@@ -82,6 +83,12 @@ def test_what_could_never_come_is_refused_with_the_reason(clock: ManualClock, na
         source(clock).topic(name)
     assert wrong.value.code == "validation_failed"
     assert why in wrong.value.message
+
+
+def test_where_no_tables_are_polled_none_can_be_waited_for(clock: ManualClock) -> None:
+    with pytest.raises(UserError) as wrong:
+        source(clock, enabled=False).topic("resy:venue/834")
+    assert (wrong.value.code, wrong.value.message) == ("section_not_found", "tables are not watched here")
 
 
 def test_today_is_that_of_the_market() -> None:

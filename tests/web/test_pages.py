@@ -61,6 +61,7 @@ def test_the_board_shows_what_opened(app: FastAPI, house: House, clock: ManualCl
     for text in ("INTRO COMPUTER SCI", "01:198:111", "Section 02", "Index 09214", "MW 10:20-11:40 LSH-AUD"):
         assert text in html
     assert 'href="https://sis.rutgers.edu/soc/#keyword=09214&amp;semester=12025"' in html
+    assert 'href="/subscribe?topic=soc%3A12025%3ANB%3A09214"' in html
     assert html.count('<li class="opening"') == 1
     # The stream goes on after the newest event, whatever it is.
     assert 'data-after="2"' in html
@@ -78,6 +79,14 @@ def test_other_sources_have_a_label(app: FastAPI, house: House) -> None:
     html = board(app)
     assert "Lilia, 20:30" in html
     assert "slot" in html
+
+
+def test_what_is_watched_has_a_name_that_people_would_use(app: FastAPI, house: House) -> None:
+    for source, key in (("resy", "2026-02-28_20:30"), ("json:tickets", "all"), ("soc", "12025|NK")):
+        fill(house, insert_target, source, key)
+    html = board(app)
+    for name in ("Tables around Sat, Feb 28, 8:30 PM", "Tickets", "Newark, Spring 2025"):
+        assert f'<p class="name">{name} <span' in html
 
 
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'"

@@ -60,7 +60,7 @@ def test_what_the_catalogue_does_not_know_may_be_waited_for(sqlite_app: FastAPI)
     ("query", "status", "said"),
     [
         ("term=12025&campus=NB&sectionIndex=123", 422, "Enter the five digits"),
-        ("term=12024&campus=NB&sectionIndex=12345", 404, "Nobody watches that term and campus here"),
+        ("term=12024&campus=NB&sectionIndex=12345", 404, "Nobody watches that here"),
         ("topic=nonsense", 422, "This link names nothing that can be waited for"),
         ("topic=soc%3A12025%3ANB%3A1", 422, "This link names nothing that can be waited for"),
         ("topic=%00&sectionIndex=%00", 422, "Find your section"),

@@ -223,7 +223,7 @@ def test_what_is_wrong_with_the_form_is_shown_and_no_link_is_made(sqlite_store: 
             ({"quietFrom": "22:00"}, "Fill in both times"),
             ({"website": "spam"}, "quicker than people usually are"),
             ({"stamp": "forged"}, "open for a long time"),
-            ({"topic": "soc:12025:ZZ:12345"}, "Nobody watches that term and campus here"),
+            ({"topic": "soc:12025:ZZ:12345"}, "Nobody watches that here"),
         ]
         for typed, words in wrong:
             answer = await site.browse("POST", "/subscribe/telegram", {**good, **typed})

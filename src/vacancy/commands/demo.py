@@ -17,9 +17,9 @@ from vacancy.simulator.server import Simulator
 _TERM: Final = "12025"
 _CAMPUSES: Final = ("NB", "NK", "CM")
 _EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - recognised, not bound
-_CHANGES_PER_MINUTE: Final = 8.0
-_TABLES_PER_MINUTE: Final = 40.0
-_TICKETS_PER_MINUTE: Final = 4.0
+_CHANGES_PER_MINUTE: Final = 4.0
+_TABLES_PER_MINUTE: Final = 120.0
+_TICKETS_PER_MINUTE: Final = 6.0
 _DAYS_OF_TABLES: Final = 2
 
 

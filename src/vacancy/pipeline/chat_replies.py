@@ -139,6 +139,6 @@ def _title(waited: Waited, locale: str) -> str:
 
 
 def _wide_title(name: str, payload: Mapping[str, object], locale: str) -> str:
-    title = one_line(payload.get("courseTitle") or "")
+    title = one_line(payload.get("courseTitle") or payload.get("venueName") or "")
     address = topic_title(name, locale)
     return f"{title} ({address})" if title else address

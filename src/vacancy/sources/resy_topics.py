@@ -33,6 +33,8 @@ def read_topic(settings: ResySettings, today: date, name: str) -> Topic:
     found = _TOPIC.fullmatch(name)
     if found is None:
         raise _refused(_SHAPE)
+    if not settings.enabled:
+        raise UserError("section_not_found", "tables are not watched here")
     venue_id, day = found[1], _day(found[2])
     link = city_page(MARKETS[settings.market])
     if day is None:

@@ -48,7 +48,7 @@ WORDS: Final[Mapping[str, Words]] = MappingProxyType({
     ACTION_STATUS: Words(
         "The task is not in a state for this.",
         "Only a report that waits for approval can be approved or rejected.",
-        "Look at the task again, then do what its allowed_actions say.",
+        "Look at the task again: it says what can be done now.",
     ),
     APPROVE_NO_REPORT: Words(
         "There is no report to approve.",

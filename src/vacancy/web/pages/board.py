@@ -11,9 +11,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from vacancy.channels.told import target_title
+from vacancy.channels.words import DEFAULT_LOCALE
 from vacancy.clock import iso
 from vacancy.model.availability import OPEN
-from vacancy.model.terms import CAMPUS_NAMES, term_name
 from vacancy.store import event_feed, target_overview
 from vacancy.store.engine import Tx
 from vacancy.store.event_feed import FeedEvent, Only
@@ -122,9 +123,5 @@ def _watched(view: TargetView, now: datetime) -> Watched:
 
 
 def _name(view: TargetView) -> str:
-    term, _, campus = view.key.partition("|")
-    if view.source == "soc" and len(term) == 5 and term[0] in "0179" and campus:
-        return f"{CAMPUS_NAMES.get(campus, campus)}, {term_name(term)}"
-    kind, _, name = view.source.partition(":")
-    # An endpoint has one target, whose key says nothing.
-    return name if kind == "json" and name else view.key.replace("_", ", ")
+    name = target_title(view.source, view.key, DEFAULT_LOCALE)
+    return name[:1].upper() + name[1:]
