@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from tests.store.test_commit_order import append
 from tests.support.clock import ManualClock
@@ -125,6 +126,21 @@ def test_a_database_in_a_folder_that_is_not_there_says_so(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="does its folder exist"):
         store.read_now(house.recall, "name")
     store.close()
+
+
+def test_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are no pages of a database, whatever the settings say.\n" * 20)
+    store = Store(f"sqlite:///{path}", ManualClock())
+    for ask in (store.read_now, store.write_now):
+        with pytest.raises(StoreError, match=r"cannot read .*notes\.txt: file is not a database; name another file"):
+            ask(house.recall, "name")
+    store.close()
+
+
+def test_a_fault_of_ours_stays_one(store: Store) -> None:
+    with pytest.raises(IntegrityError):
+        store.write_now(lambda tx: tx.execute(text("INSERT INTO house (name, value) VALUES (NULL, NULL)")))
 
 
 def _hang_up_on_all(postgres: PostgresDatabase) -> None:

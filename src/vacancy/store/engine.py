@@ -31,7 +31,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import InvalidatePoolError, OperationalError
+from sqlalchemy.exc import DatabaseError, InvalidatePoolError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from vacancy.clock import Clock
@@ -205,6 +205,12 @@ class Store:
         except (OperationalError, self._driver_trouble) as error:
             said = error.orig if isinstance(error, OperationalError) else error
             raise StoreError(f"the database does not answer: {str(said).strip().splitlines()[0]}") from error
+        except (DatabaseError, sqlite3.DatabaseError) as error:
+            said = error.orig if isinstance(error, DatabaseError) else error
+            # Of this very type is what SQLite says of a file; its heirs are faults of ours.
+            if type(said) is not sqlite3.DatabaseError:
+                raise
+            raise StoreError(f"cannot read {self.path}: {said}; name another file, or put back a backup") from error
 
     async def listen(self) -> None:
         """Ring our bells for what other processes committed, until cancelled. Polling stays the truth beneath."""
