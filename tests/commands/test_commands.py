@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 from tests.commands.test_subscription_commands import SOURCE
+from tests.support.rows import course_event, insert_events
 
 from vacancy.clock import SystemClock
 from vacancy.simulator.server import Simulator
+from vacancy.store.engine import Store
 
 
 class Shell:
@@ -103,6 +105,22 @@ def test_a_wrong_setting_stops_every_command(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert "VACANCY_SOC__INTERVALS" in ended.stderr
     assert "VACANCY_SOC__INTERVAL_S" in ended.stderr
+
+
+def test_an_opening_of_any_source_has_a_name(shell: Shell, tmp_path: Path) -> None:
+    shell("db", "upgrade")
+    other: dict[str, Any] = {"term_id": None, "campus_code": None, "index_number": None}
+    table = {"title": "Carbone", "date": "2026-02-28", "time": "20:30"}
+    store = Store(f"sqlite:///{tmp_path}/vacancy.db", SystemClock())
+    store.write_now(insert_events, [
+        course_event(12345),
+        course_event(2, source="resy", target_key="2026-02-28_20:30", item_key="3f" * 16, payload=table, **other),
+        course_event(3, source="json:tickets", target_key="all", item_key="gala", payload={"title": "Gala"}, **other),
+    ])  # fmt: skip
+    store.close()
+    said = [line.split("VACANCY", 1)[1].strip() for line in shell("events").stdout.splitlines()]
+    assert said[0].startswith("12345 01:198:111 02 INTRO COMPUTER SCI  12025|NB · MW 10:20")
+    assert said[1:] == ["Carbone, 2026-02-28 20:30  resy", "Gala (gala)  json:tickets"]
 
 
 def test_a_walk_through_the_verbs(shell: Shell, simulator: Simulator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from vacancy.sources.base import Source
 from vacancy.store import bells, event_feed, targets
 from vacancy.store.engine import Store, Tx
 from vacancy.store.event_feed import FeedEvent, Only
+from vacancy.subscriptions.standing import title
 
 _LOOK_EVERY_S: Final = 1.0
 _PAGE: Final = 200
@@ -71,14 +73,19 @@ def _say(event: FeedEvent, *, json: bool) -> None:
     if json:
         as_json(fields)
         return
-    payload = fields["payload"]
-    title = payload.get("courseTitle") or payload.get("label") or ""
-    where = " ".join(filter(None, (payload.get("courseString"), payload.get("sectionNumber"))))
-    name = f"{fields['itemKey']} {where} {title}".strip()
+    payload, is_section = fields["payload"], fields["indexNumber"] is not None
+    name = _section(fields) if is_section else title(payload, fields["itemKey"])
+    place = fields["targetKey"] if is_section else fields["source"]
     when = datetime.fromisoformat(fields["eventAt"]).astimezone().strftime("%H:%M:%S")
     sign = "[bold green]VACANCY   [/]" if fields["statusAfter"] == "Open" else "[dim]NO VACANCY[/]"
-    rest = " · ".join(filter(None, (fields["targetKey"], payload.get("meetingSummary"), payload.get("link"))))
+    rest = " · ".join(filter(None, (place, payload.get("meetingSummary"), payload.get("link"))))
     OUT.print(f"{when}  {sign}  {escape(name)}  [dim]{escape(rest)}[/]", soft_wrap=True)
+
+
+def _section(fields: Mapping[str, Any]) -> str:
+    payload = fields["payload"]
+    known = (payload.get(name) for name in ("courseString", "sectionNumber", "courseTitle"))
+    return " ".join(filter(None, (fields["itemKey"], *known)))
 
 
 def _newest_id(tx: Tx) -> int:

@@ -39,8 +39,12 @@ def subject(message: Message) -> str:
 
 
 def title(payload: Mapping[str, Any], item_key: str) -> str:
-    """By the name that its source gives it, and the key that tells it from others of that name."""
+    """By the name that its source gives it, and what tells it from others of that name: of a table its time, for its
+    key says nothing to people; else the key."""
     name = next((str(payload[key]) for key in ("courseTitle", "label", "title", "venueName") if payload.get(key)), "")
+    when = " ".join(str(payload[key]) for key in ("date", "time") if payload.get(key))
+    if name and when:
+        return f"{name}, {when}"
     return f"{name} ({item_key})" if name else item_key
 
 
