@@ -193,4 +193,4 @@ class Model:
 
     @staticmethod
     def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-        return len(one ^ other) <= ceil(len(one) / 100)
+        return bool(one) is bool(other) and len(one ^ other) <= ceil(len(one) / 100)

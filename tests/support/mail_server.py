@@ -179,7 +179,7 @@ class _Connection(SMTP):
 
     def abort(self) -> None:
         transport: Any = self.transport
-        if transport is not None:
+        if transport is not None and not transport.is_closing():
             transport.abort()
 
     async def over(self) -> None:

@@ -99,3 +99,12 @@ def test_a_bucket_of_tables_may_lose_half_but_not_all() -> None:
     assert judge(state, (1000,), Complete(keys(1)), (), tables, NOW) == Believe()
     assert judge(state, (1000,), Complete(keys(2000)), keys(1000, 1000), tables, NOW) == Believe()
     assert isinstance(judge(state, (1000,), Complete(frozenset()), (), tables, NOW), Hold)
+
+
+@pytest.mark.parametrize(("before", "now"), [(1, 0), (0, 1)])
+def test_what_is_empty_is_like_nothing_else(before: int, now: int) -> None:
+    """Rounded up, one in a hundred of one item is that item."""
+    state = TargetState(1, held=held(Reason.BASELINE, before))
+    verdict = judge(state, (), Complete(keys(now)), (), COURSES, NOW)
+    assert isinstance(verdict, Hold)
+    assert verdict.held.samples == 1

@@ -88,6 +88,9 @@ def _anchor(reason: Reason, answer: Complete, now: datetime, samples: int = 1) -
 
 
 def _like(held: Held, answer: Answer) -> bool:
+    # One more or less is a hundredth of few; but what is empty is like nothing else.
+    if not held.keys or not answer.keys:
+        return not held.keys and not answer.keys
     return len(held.keys ^ answer.keys) <= _at_least(_LIKE_SHARE, len(held.keys), 0)
 
 
