@@ -7,7 +7,7 @@ stranger made would take the message away from the owner's. In the queue its num
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, String, bindparam, case, cast, exists, func, literal_column, null, or_, select
 
@@ -34,12 +34,18 @@ WHOM: Final = case(
     else_=_s.contact_hash,
 )
 
+
+def hears(columns: Any) -> ColumnElement[bool]:
+    """Of a row of subscriptions. Spelt out, as the parts above."""
+    state: ColumnElement[bool] = columns.status.in_([literal_column(f"'{status}'") for status in HEARING])
+    return state
+
+
 _others: Final = subscriptions.alias("others")
 # Until when an alert to it need not be looked at. Another subscription of the same contact may be awake: then at once.
 _HAS_OTHERS: Final = exists().where(
     _others.c.contact_hash == _s.contact_hash, _others.c.contact_type == _s.contact_type,
-    _others.c.subscription_id != _s.subscription_id,
-    _others.c.status.in_([literal_column(f"'{status}'") for status in HEARING]),
+    _others.c.subscription_id != _s.subscription_id, hears(_others.c),
 )  # fmt: skip
 WAKES: Final = case((_s.snooze_until.is_(None), null()), (_HAS_OTHERS, null()), else_=_s.snooze_until)
 _WAKES_OF: Final = PreparedSelect(select(WAKES).where(_s.subscription_id == bindparam("who")))

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
+    Select,
     Text,
     and_,
     bindparam,
@@ -31,7 +32,7 @@ from vacancy.model.delivery import NOT_WANTED
 from vacancy.model.subscriptions import HEARING, Subscription
 from vacancy.model.topics import ItemName
 from vacancy.store import bells
-from vacancy.store.addressees import WAKES, WHOM, is_of, is_of_one_alone, wakes
+from vacancy.store.addressees import WAKES, WHOM, hears, is_of, is_of_one_alone, wakes
 from vacancy.store.engine import Tx
 from vacancy.store.events import of_group
 from vacancy.store.prepared import Prepared, PreparedSelect
@@ -119,7 +120,7 @@ _WANTING: Final = select(
     WAKES,
     bindparam("now", type_=_n.created_at.type),
 ).where(
-    _s.status.in_([literal_column(f"'{status}'") for status in HEARING]),
+    hears(_s),
     _s.since_event_id < bindparam("event", type_=_n.open_event_id.type),
     _s.notified_count < _s.max_notifications,
     _s.wants_open,
@@ -216,6 +217,17 @@ def note_fanned_out(tx: Tx, now: datetime, leads: Sequence[int]) -> None:
     tx.post(_FANNED_OUT, [{"lead": lead, "at": now} for lead in leads])
 
 
+def leads_of_open(source: str, target_key: str, item_keys: Sequence[str]) -> Select[tuple[int]]:
+    """The lead events of what opened and is open yet, of these items."""
+    return (
+        select(func.coalesce(_e.lead_event_id, _e.open_event_id))
+        .join(availability, STILL_SO)
+        .where(
+            _e.source == source, _e.target_key == target_key, _e.item_key.in_(item_keys), _e.status_after == OPEN,
+        )
+    )  # fmt: skip
+
+
 def running_openings(tx: Tx, source: str, items: Sequence[ItemName], since: int) -> Sequence[tuple[int, str]]:
     """(lead event, its dedupe key) of those of these items that are open now and opened after event `since`."""
     by_target: dict[str, list[str]] = {}
@@ -223,16 +235,8 @@ def running_openings(tx: Tx, source: str, items: Sequence[ItemName], since: int)
         by_target.setdefault(item.target_key, []).append(item.item_key)
     leads: set[int] = set()
     for target_key, item_keys in by_target.items():
-        leads |= set(
-            tx.execute(
-                select(func.coalesce(_e.lead_event_id, _e.open_event_id))
-                .join(availability, STILL_SO)
-                .where(
-                    _e.source == source, _e.target_key == target_key, _e.item_key.in_(item_keys),
-                    _e.open_event_id > since, _e.status_after == OPEN,
-                )
-            ).scalars()
-        )  # fmt: skip
+        query = leads_of_open(source, target_key, item_keys).where(_e.open_event_id > since)
+        leads |= set(tx.execute(query).scalars())
     keys = tx.execute(
         select(_e.open_event_id, _e.dedupe_key).where(_e.open_event_id.in_(leads)).order_by(_e.open_event_id)
     )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, String, Table, Text, text
 
 from vacancy.store.columns import Utc
 from vacancy.store.schema_base import metadata
-
-_id: Final = BigInteger().with_variant(Integer(), "sqlite")
+from vacancy.store.schema_base import number as _id
 
 bot_chats = Table(
     "bot_chats",

@@ -7,16 +7,17 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import Text, bindparam, func, literal_column, or_, select, type_coerce, update
+from sqlalchemy import Text, bindparam, or_, select, type_coerce, update
 
 from vacancy.model.availability import OPEN
 from vacancy.model.delivery import RESTING, preferences_of
-from vacancy.model.subscriptions import HEARING, Preferences, Subscription
+from vacancy.model.subscriptions import Preferences, Subscription
 from vacancy.store import bells
+from vacancy.store.addressees import hears
 from vacancy.store.engine import Tx
-from vacancy.store.notifications import IS_PENDING, PENDING, STILL_SO, WAS_NOT_WANTED
+from vacancy.store.notifications import IS_PENDING, PENDING, WAS_NOT_WANTED, leads_of_open
 from vacancy.store.prepared import Prepared, PreparedSelect
-from vacancy.store.schema import availability, open_event_notifications, open_events, subscriptions
+from vacancy.store.schema import open_event_notifications, open_events, subscriptions
 
 _n: Final = open_event_notifications.c
 _e: Final = open_events.c
@@ -36,7 +37,7 @@ _HEIRS: Final = PreparedSelect(
     )
     .where(
         _s.contact_type == bindparam("channel"), _s.contact_hash == bindparam("contact"),
-        _s.status.in_([literal_column(f"'{status}'") for status in HEARING]), _s.wants_open,
+        hears(_s), _s.wants_open,
         _s.notified_count < _s.max_notifications,
         or_(_s.item_key.is_(None), _s.last_known_section_status != OPEN),
     )
@@ -66,14 +67,7 @@ def look_at_again(tx: Tx, source: str, target_key: str, item_keys: Sequence[str]
     and is judged anew. Those who were told stay as they are, for there is one row for a contact and an opening."""
     revived = 0
     for start in range(0, len(item_keys), _BITE):
-        leads = (
-            select(func.coalesce(_e.lead_event_id, _e.open_event_id))
-            .join(availability, STILL_SO)
-            .where(
-                _e.source == source, _e.target_key == target_key, _e.item_key.in_(item_keys[start : start + _BITE]),
-                _e.status_after == OPEN,
-            )
-        )  # fmt: skip
+        leads = leads_of_open(source, target_key, item_keys[start : start + _BITE])
         revived += tx.execute(
             update(open_event_notifications)
             .where(_n.open_event_id.in_(leads), WAS_NOT_WANTED)
