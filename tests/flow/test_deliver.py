@@ -6,12 +6,12 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from sqlalchemy import select, update
 
 from tests.support.clock import ManualClock
 from tests.support.couriers import Script, deliver, make_courier
 from tests.support.lists import Hand, Lists, some
+from tests.support.two_sections import EIGHT, FULL, SEVEN, poll
 from tests.support.waiting import People
 from vacancy.model.availability import Complete
 from vacancy.model.messages import Blocked, Dead, Retry
@@ -22,35 +22,6 @@ from vacancy.store import house, troubles
 from vacancy.store.engine import Store, Tx
 from vacancy.store.schema import open_event_notifications, subscription_events, subscriptions
 from vacancy.store.sending import SENDING_STOPPED
-
-FULL = some(*range(100, 140))
-SEVEN, EIGHT = "00007", "00008"
-
-
-@pytest.fixture
-def source() -> Lists:
-    made = Lists("12025|NB")
-    made.courses = {SEVEN: "01:198:111", EIGHT: "01:198:111"}
-    return made
-
-
-@pytest.fixture
-def hand(store: Store, clock: ManualClock, source: Lists) -> Hand:
-    made = Hand(store, clock, source)
-    made.configure()
-    poll(made, FULL, FULL)
-    return made
-
-
-@pytest.fixture
-def people(store: Store, hand: Hand, source: Lists) -> People:
-    return People(store, source, verify=False)
-
-
-def poll(hand: Hand, *answers: Complete) -> None:
-    for answer in answers:
-        hand.poll(answer)
-        hand.clock.jump(15)  # type: ignore[attr-defined]
 
 
 def opens(hand: Hand, *items: int) -> None:

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.chat_rooms import EIGHT, FULL, SEVEN
 from tests.support.clock import ManualClock
 from tests.support.couriers import Script, deliver, make_courier
 from tests.support.lists import Hand, Lists, some
+from tests.support.two_sections import FULL, SEVEN, poll
 from tests.support.waiting import People
 from vacancy.model.availability import Complete
 from vacancy.model.messages import Parcel
@@ -23,34 +23,8 @@ YEAR = timedelta(days=365)
 
 
 @pytest.fixture
-def source() -> Lists:
-    made = Lists("12025|NB")
-    made.courses = {SEVEN: "01:198:111", EIGHT: "01:198:111"}
-    return made
-
-
-@pytest.fixture
-def hand(store: Store, clock: ManualClock, source: Lists) -> Hand:
-    made = Hand(store, clock, source)
-    made.configure()
-    poll(made, FULL, FULL)
-    return made
-
-
-@pytest.fixture
-def people(store: Store, hand: Hand, source: Lists) -> People:
-    return People(store, source, verify=False)
-
-
-@pytest.fixture
 def courier(store: Store, source: Lists, people: People) -> Courier:
     return make_courier(store, source, people, Script())
-
-
-def poll(hand: Hand, *answers: Complete) -> None:
-    for answer in answers:
-        hand.poll(answer)
-        hand.clock.jump(15)  # type: ignore[attr-defined]
 
 
 def opens(hand: Hand, people: People) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.lists import Hand, Lists, some
+from tests.support.two_sections import EIGHT, FULL, SEVEN, poll
 from tests.support.waiting import People
 from vacancy.errors import UserError
 from vacancy.model.availability import Complete
@@ -19,36 +20,6 @@ from vacancy.pipeline.settle import Came
 from vacancy.store import subscriptions as rows
 from vacancy.store.engine import Store, Tx
 from vacancy.subscriptions.subscribe import Subscribed, subscribe
-
-FULL = some(*range(100, 140))
-SEVEN, EIGHT = "00007", "00008"
-
-
-@pytest.fixture
-def source() -> Lists:
-    made = Lists("12025|NB")
-    made.courses = {SEVEN: "01:198:111", EIGHT: "01:198:111"}
-    return made
-
-
-@pytest.fixture
-def hand(store: Store, clock: ManualClock, source: Lists) -> Hand:
-    """A target that was read before: 00007 and 00008 are closed."""
-    made = Hand(store, clock, source)
-    made.configure()
-    poll(made, FULL, FULL)
-    return made
-
-
-@pytest.fixture
-def people(store: Store, hand: Hand, source: Lists) -> People:
-    return People(store, source, verify=False)
-
-
-def poll(hand: Hand, *answers: Complete) -> None:
-    for answer in answers:
-        assert hand.poll(answer).came is not Came.SUPERSEDED
-        hand.clock.jump(15)  # type: ignore[attr-defined]
 
 
 def opens(hand: Hand, *items: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.couriers import Script, deliver, make_courier
 from tests.support.lists import Hand, Lists, some
+from tests.support.two_sections import FULL, SEVEN, poll
 from tests.support.waiting import People
 from tests.web.calling import until
 from vacancy.errors import UserError
@@ -23,35 +24,7 @@ from vacancy.store.engine import Store
 from vacancy.subscriptions import why
 from vacancy.subscriptions.why import Account, Fate
 
-FULL = some(*range(100, 140))
-SEVEN, EIGHT = "00007", "00008"
 COURSE = "course/01:198:111"
-
-
-@pytest.fixture
-def source() -> Lists:
-    made = Lists("12025|NB")
-    made.courses = {SEVEN: "01:198:111", EIGHT: "01:198:111"}
-    return made
-
-
-@pytest.fixture
-def hand(store: Store, clock: ManualClock, source: Lists) -> Hand:
-    made = Hand(store, clock, source)
-    made.configure()
-    poll(made, FULL, FULL)
-    return made
-
-
-@pytest.fixture
-def people(store: Store, hand: Hand, source: Lists) -> People:
-    return People(store, source, verify=False)
-
-
-def poll(hand: Hand, *answers: Complete) -> None:
-    for answer in answers:
-        hand.poll(answer)
-        hand.clock.jump(15)  # type: ignore[attr-defined]
 
 
 def opens(hand: Hand, *items: int) -> None:
