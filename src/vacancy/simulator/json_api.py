@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from aiohttp import web
 
@@ -16,6 +14,7 @@ from vacancy.simulator.errors import SimulatorError
 from vacancy.simulator.faults import Faults
 from vacancy.simulator.json_boards import Board, Boards
 from vacancy.simulator.json_faults import BoardFault, read_board_fault
+from vacancy.simulator.knobs import Knobs
 from vacancy.simulator.traffic import Traffic
 
 
@@ -31,12 +30,7 @@ class Step(Body):
     closings: int = 0
 
 
-class ChurnOrder(Body):
-    openings_per_minute: float
-    closings_per_minute: float
-
-
-class JsonApi:
+class JsonApi(Knobs):
     """What it serves, and how it misbehaves."""
 
     def __init__(self, clock: Clock, traffic: Traffic, seed: int, rates: Rates) -> None:
@@ -91,18 +85,6 @@ class JsonApi:
         }
         return reply({"boards": boards, "faults": self.faults.shown(), "churn": {"enabled": self.churn.enabled}})
 
-    async def add_fault(self, request: web.Request) -> web.Response:
-        given = await read_body(request, dict[str, Any])
-        kind = given.pop("kind", None)
-        if not isinstance(kind, str):
-            raise SimulatorError("kind: is missing or not a string")
-        self.fault(kind, **given)
-        return reply({"faults": self.faults.shown()})
-
-    async def clear_faults(self, _request: web.Request) -> web.Response:
-        self.faults.clear()
-        return reply({"faults": []})
-
     async def set_items(self, request: web.Request) -> web.Response:
         order = await read_body(request, ItemsOrder)
         board = self.boards.board(order.board)
@@ -114,11 +96,3 @@ class JsonApi:
         if min(order.openings, order.closings) < 0:
             raise SimulatorError("openings and closings: must not be negative")
         return reply({"moved": self.boards.board(order.board).step(openings=order.openings, closings=order.closings)})
-
-    async def set_churn(self, request: web.Request) -> web.Response:
-        order = await read_body(request, ChurnOrder)
-        if min(order.openings_per_minute, order.closings_per_minute) < 0:
-            raise SimulatorError("openings_per_minute and closings_per_minute: must not be negative")
-        self.churn.set_rates(Rates(order.openings_per_minute, order.closings_per_minute))
-        self.churn.set_enabled(order.openings_per_minute + order.closings_per_minute > 0)
-        return reply({"enabled": self.churn.enabled})

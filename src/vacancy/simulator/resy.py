@@ -15,6 +15,7 @@ from vacancy.simulator.control import Body, read_body, reply
 from vacancy.simulator.delivery import Delivery
 from vacancy.simulator.errors import SimulatorError
 from vacancy.simulator.faults import Faults
+from vacancy.simulator.knobs import Knobs
 from vacancy.simulator.resy_faults import LOGIN, Asked, TableFault, read_table_fault
 from vacancy.simulator.resy_world import Tables
 from vacancy.simulator.traffic import KEPT_RECORDS, Traffic
@@ -62,12 +63,7 @@ class TokenOrder(Body):
     accepted: list[str] | None
 
 
-class ChurnOrder(Body):
-    openings_per_minute: float
-    closings_per_minute: float
-
-
-class Resy:
+class Resy(Knobs):
     """What it serves, and how it misbehaves. `accepted` are the tokens that are not expired; None takes any."""
 
     def __init__(self, clock: Clock, traffic: Traffic, seed: int, scale: float, rates: Rates) -> None:
@@ -168,18 +164,6 @@ class Resy:
         numbers = self.tables.restaurants
         return reply({str(number): sorted(self.tables.free(day, number)) for number in numbers})
 
-    async def add_fault(self, request: web.Request) -> web.Response:
-        given = await read_body(request, dict[str, Any])
-        kind = given.pop("kind", None)
-        if not isinstance(kind, str):
-            raise SimulatorError("kind: is missing or not a string")
-        self.fault(kind, **given)
-        return reply({"faults": self.faults.shown()})
-
-    async def clear_faults(self, _request: web.Request) -> web.Response:
-        self.faults.clear()
-        return reply({"faults": []})
-
     async def set_tables(self, request: web.Request) -> web.Response:
         order = await read_body(request, TablesOrder)
         self.tables.set_tables(order.day, order.venue, order.open, order.close)
@@ -195,14 +179,6 @@ class Resy:
         order = await read_body(request, TokenOrder)
         self.accepted = None if order.accepted is None else frozenset(order.accepted)
         return reply({"accepted": order.accepted})
-
-    async def set_churn(self, request: web.Request) -> web.Response:
-        order = await read_body(request, ChurnOrder)
-        if min(order.openings_per_minute, order.closings_per_minute) < 0:
-            raise SimulatorError("openings_per_minute and closings_per_minute: must not be negative")
-        self.churn.set_rates(Rates(order.openings_per_minute, order.closings_per_minute))
-        self.churn.set_enabled(order.openings_per_minute + order.closings_per_minute > 0)
-        return reply({"enabled": self.churn.enabled})
 
 
 def _apply(answer: Answer, fault: TableFault, asked: Asked) -> None:
