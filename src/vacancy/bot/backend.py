@@ -72,7 +72,7 @@ class Backend:
         return None if isinstance(_decoded(answer.body), list) else f"{self.url} did not answer with an array"
 
     async def consume(self, code: str) -> Answer:
-        return _said(await self._send("post", "/tasks/telegram-codes/consume", {"code": code}))
+        return _said(await self._send("POST", "/tasks/telegram-codes/consume", {"code": code}))
 
     async def me(self, user_id: int) -> Answer:
         return _said(await self._get(user_id, "/tasks/me"))
@@ -87,14 +87,14 @@ class Backend:
         return _said(await self._get(user_id, f"/tasks/{task_id}/events"))
 
     async def change(self, user_id: int, task_id: int, changes: Mapping[str, str]) -> Answer:
-        return _said(await self._send("patch", f"/tasks/{task_id}", changes, user_id))
+        return _said(await self._send("PATCH", f"/tasks/{task_id}", changes, user_id))
 
     async def act(self, user_id: int, task_id: int, action: str, given: Mapping[str, str]) -> Answer:
-        return _said(await self._send("post", f"/tasks/{task_id}/actions/{action}", given, user_id))
+        return _said(await self._send("POST", f"/tasks/{task_id}/actions/{action}", given, user_id))
 
     async def hand_on(self, body: bytes) -> Answer:
         """A raw update of Telegram's, for those who look after alerts."""
-        return _said(await self._put("post", "/api/telegram/update", body, None))
+        return _said(await self._put("POST", "/api/telegram/update", body, None))
 
     async def _get(self, user_id: int, path: str, *, once: bool = False) -> Response | Lost:
         try:
@@ -110,16 +110,15 @@ class Backend:
             return _lost(trouble)
 
     async def _send(
-        self, method: Literal["post", "patch"], path: str, body: Mapping[str, Any], user_id: int | None = None
+        self, verb: Literal["POST", "PATCH"], path: str, body: Mapping[str, Any], user_id: int | None = None
     ) -> Response | Lost:
-        return await self._put(method, path, msgspec.json.encode(body), user_id)
+        return await self._put(verb, path, msgspec.json.encode(body), user_id)
 
     async def _put(
-        self, method: Literal["post", "patch"], path: str, body: bytes, user_id: int | None
+        self, verb: Literal["POST", "PATCH"], path: str, body: bytes, user_id: int | None
     ) -> Response | Lost:
-        send = self._client.post if method == "post" else self._client.patch
         try:
-            return await send(
+            return await self._client.post(
                 self.url + path,
                 reach=Reach.UPSTREAM,
                 timeout_s=self._timeout_s,
@@ -127,6 +126,7 @@ class Backend:
                 body=body,
                 content_type=_JSON,
                 headers=self._headers(user_id),
+                verb=verb,
             )
         except NetTrouble as trouble:
             return _lost(trouble)

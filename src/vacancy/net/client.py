@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -85,27 +85,11 @@ class Client:
         body: bytes,
         content_type: str,
         headers: Mapping[str, str] = NO_HEADERS,
+        verb: Literal["POST", "PATCH"] = "POST",
     ) -> Response:
         headers = {**headers, "Content-Type": content_type}
         return await self._ask(
-            "POST", route(url, reach), _timeout(timeout_s, connect_timeout_s), max_bytes, headers, body
-        )
-
-    async def patch(
-        self,
-        url: str,
-        *,
-        reach: Reach,
-        timeout_s: float,
-        connect_timeout_s: float = 5,
-        max_bytes: int,
-        body: bytes,
-        content_type: str,
-        headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Response:
-        headers = {**headers, "Content-Type": content_type}
-        return await self._ask(
-            "PATCH", route(url, reach), _timeout(timeout_s, connect_timeout_s), max_bytes, headers, body
+            verb, route(url, reach), _timeout(timeout_s, connect_timeout_s), max_bytes, headers, body
         )
 
     async def close(self) -> None:
